@@ -28,7 +28,7 @@ from linkwork.pages.scene import scene, size_at
 from linkwork.quantities.arguments import Array
 from linkwork.simulation import Stepper
 
-SCRIPTS = ("solids.js", "renderer.js", "plots.js", "page.js", "controls.js")
+SCRIPTS = ("solids.js", "camera.js", "picture.js", "webgl.js", "scanlines.js", "plots.js", "page.js", "controls.js")
 """Files of the page's script, in order."""
 
 

@@ -242,7 +242,8 @@ requestAnimationFrame(frame);
 window.linkwork = {
   get state() { return page.state; },
   get fps() { return page.frames.length; },
-  get work() { return page.work; },
+  get work() { return page.work; }, // milliseconds of the worker for the last frame
+  get drawing() { return page.drawing; }, // milliseconds of this script for it
   get fault() { return page.fault; },
   get playing() { return page.playing; },
 };

@@ -26,7 +26,7 @@ const parameters = Object.fromEntries(Object.entries(data.parameters).map(([name
 
 // Scene ------------------------------------------------------------------------------------------------------
 
-const renderer = new Renderer(byId("view"), data.framing);
+const renderer = new (CARD ? CardPicture : PlainPicture)(byId("view"), data.framing);
 const camera = renderer.camera;
 const meshes = data.meshes.map(({ vertices, low, scale, indices, narrow }) => {
   const packed = new Uint16Array(bytesOf(vertices).buffer);
@@ -50,7 +50,7 @@ function points() {
 function build() {
   const at = points();
   const radius = data.framing.radius;
-  if (renderer.gl.isContextLost()) return;
+  if (renderer.lost) return;
   for (const body of bodies) for (const item of [body.solid, body.faint]) if (item) item.free();
   bodies = data.bodies.map((body, k) => {
     const [solid, faint] = [new Mesh(), new Mesh()];
@@ -85,6 +85,7 @@ const pose = (k) => {
 };
 
 function draw() {
+  const begin = performance.now();
   const theme = THEMES[document.documentElement.dataset.theme];
   const [solids, faint] = [[], []];
   const poses = bodies.map((_, k) => pose(k));
@@ -126,6 +127,7 @@ function draw() {
     page.plotted = now;
     plot.draw(theme);
   }
+  page.drawing = performance.now() - begin;
 }
 
 // Time -------------------------------------------------------------------------------------------------------

@@ -1,12 +1,18 @@
 // Triangles of solids, as flat arrays of positions, normals and colors; rotations are matrices, row by row.
 
-/** Whether there is no graphics card: rounds have fewer facets then, and edges are not smoothed. */
-const SOFTWARE = (() => {
-  const gl = document.createElement("canvas").getContext("webgl2");
+/**
+ * Whether a graphics card draws; otherwise the page draws by itself, and rounds have fewer facets.
+ * An address that ends in `?draw=webgl` or `?draw=canvas` decides it.
+ */
+const CARD = (() => {
+  const wish = new URLSearchParams(location.search).get("draw");
+  if (wish === "canvas") return false;
+  if (wish === "webgl") return Boolean(document.createElement("canvas").getContext("webgl2"));
+  const gl = document.createElement("canvas").getContext("webgl2", { failIfMajorPerformanceCaveat: true });
   const known = gl && gl.getExtension("WEBGL_debug_renderer_info");
   const name = known ? gl.getParameter(known.UNMASKED_RENDERER_WEBGL) : "";
   gl?.getExtension("WEBGL_lose_context")?.loseContext(); // browsers have few of them
-  return /swiftshader|llvmpipe|software/i.test(name);
+  return Boolean(gl) && !/swiftshader|llvmpipe|software/i.test(name);
 })();
 
 const cross = (a, b) => [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]];
@@ -50,7 +56,7 @@ class Mesh {
 
   /** A surface of revolution about z: profile points [radius, height, normal's radius, normal's height]. */
   turned(profile, color, move, most = 28) {
-    const facets = SOFTWARE ? Math.ceil(0.6 * most) : most;
+    const facets = CARD ? most : Math.ceil(0.6 * most);
     const at = (p, angle) => {
       const [c, s] = [Math.cos(angle), Math.sin(angle)];
       return [move.point([p[0] * c, p[0] * s, p[1]]), move.normal([p[2] * c, p[2] * s, p[3]])];
@@ -87,7 +93,7 @@ class Mesh {
 
   /** A ball, or an ellipsoid with radii. */
   ball(radii, color, move, most = 14) {
-    const rings = SOFTWARE ? Math.ceil(0.6 * most) : most;
+    const rings = CARD ? most : Math.ceil(0.6 * most);
     const stretched = {
       point: (x) => move.point([x[0] * radii[0], x[1] * radii[1], x[2] * radii[2]]),
       normal: (n) => move.normal(unit([n[0] / radii[0], n[1] / radii[1], n[2] / radii[2]])),

@@ -1,4 +1,4 @@
-// The picture: bodies under a soft light, their shadows on squares of the ground. WebGL 2, nothing else.
+// The picture by a graphics card: bodies under a soft light, their shadows on squares of the ground. WebGL 2.
 
 const BODY_VERTEX = `#version 300 es
 in vec3 position; in vec3 normal; in vec3 color;
@@ -54,105 +54,15 @@ void main() {
   result = vec4(lineColor * a, a);
 }`;
 
-/** Column by column, as WebGL has it: a rotation, row by row, a position, and scales of the axes. */
-const matrixOf = (R, p, s = [1, 1, 1]) => [
-  R[0] * s[0], R[3] * s[0], R[6] * s[0], 0, R[1] * s[1], R[4] * s[1], R[7] * s[1], 0,
-  R[2] * s[2], R[5] * s[2], R[8] * s[2], 0, p[0], p[1], p[2], 1,
-];
-const IDENTITY = [1, 0, 0, 0, 1, 0, 0, 0, 1];
-
-function product(a, b) {
-  const c = new Array(16).fill(0);
-  for (let i = 0; i < 4; i++) for (let j = 0; j < 4; j++) for (let k = 0; k < 4; k++) c[4 * j + i] += a[4 * k + i] * b[4 * j + k];
-  return c;
-}
-
-const RAISED = 0.12; // what is looked at is this part of half the picture above its middle: controls are below
-
-class Camera {
-  constructor(framing) {
-    this.up = framing.up;
-    this.size = framing.size;
-    this.fov = framing.fov;
-    this.home = framing;
-    this.reset();
-  }
-
-  reset() {
-    this.target = [...this.home.center];
-    this.offset = minus(this.home.eye, this.home.center);
-  }
-
-  get eye() {
-    return plus(this.target, this.offset);
-  }
-
-  get axes() {
-    const back = unit(this.offset);
-    const right = unit(cross(this.up, back));
-    return { right, up: cross(back, right), back };
-  }
-
-  turn(dx, dy) {
-    const spin = (x, axis, angle) => {
-      const [c, s] = [Math.cos(angle), Math.sin(angle)];
-      return plus(plus(times(c, x), cross(axis, x), s), axis, dot(axis, x) * (1 - c));
-    };
-    this.offset = spin(this.offset, this.up, -dx);
-    const raised = spin(this.offset, this.axes.right, -dy);
-    if (Math.abs(dot(unit(raised), this.up)) < 0.995) this.offset = raised;
-  }
-
-  pan(dx, dy) {
-    const far = norm(this.offset);
-    const { right, up } = this.axes;
-    this.target = plus(plus(this.target, right, -dx * far), up, dy * far);
-  }
-
-  zoom(factor) {
-    const far = norm(this.offset) * factor;
-    if (far > 0.05 * this.size && far < 60 * this.size) this.offset = times(factor, this.offset);
-  }
-
-  viewProjection(aspect) {
-    const { right, up, back } = this.axes;
-    const eye = this.eye;
-    const view = [
-      right[0], up[0], back[0], 0, right[1], up[1], back[1], 0, right[2], up[2], back[2], 0,
-      -dot(right, eye), -dot(up, eye), -dot(back, eye), 1,
-    ];
-    const [near, far] = [0.02 * norm(this.offset), norm(this.offset) + 80 * this.size];
-    const f = 1 / Math.tan(this.fov / 2) / Math.max(1, 1.15 / aspect);
-    const projection = [f / aspect, 0, 0, 0, 0, f, 0, 0, 0, -RAISED, (far + near) / (near - far), -1, 0, 0, (2 * far * near) / (near - far), 0];
-    this.slope = [aspect / f, 1 / f];
-    return product(projection, view);
-  }
-
-  /** The ray through a point of the canvas, from -1 to 1 each. */
-  ray(x, y) {
-    const { right, up, back } = this.axes;
-    return plus(plus(times(-1, back), right, x * this.slope[0]), up, (y - RAISED) * this.slope[1]);
-  }
-}
-
-class Renderer {
+class CardPicture extends Picture {
   constructor(canvas, framing) {
-    const gl = canvas.getContext("webgl2", { antialias: !SOFTWARE, stencil: true, alpha: !SOFTWARE, premultipliedAlpha: true });
-    if (!gl) throw new Error("This browser has no WebGL 2.");
-    this.gl = gl;
-    this.scale = 1; // pixels of the picture for each of the screen, fewer where frames come too slowly
-    this.canvas = canvas;
-    this.framing = framing;
-    this.camera = new Camera(framing);
-    const unitRod = new Mesh();
-    unitRod.cylinder(1, 1, [1, 1, 1], placed([0, 0, 0.5], IDENTITY), 14);
-    const tip = new Mesh();
-    tip.cone(1, 1, [1, 1, 1], placed([0, 0, 0], IDENTITY), 18);
-    const ball = new Mesh();
-    ball.ball([1, 1, 1], [1, 1, 1], placed([0, 0, 0], IDENTITY), 10);
-    this.parts = { rod: unitRod, tip, ball };
-    this.shown = true;
+    super(canvas, framing);
+    this.gl = canvas.getContext("webgl2", { antialias: true, stencil: true, alpha: true, premultipliedAlpha: true });
     this.setUp();
+  }
+
+  get lost() {
+    return this.gl.isContextLost();
   }
 
   /** Everything that lives in the memory of the graphics card. */
@@ -168,7 +78,7 @@ class Renderer {
 
   /** Give the graphics card back while nobody looks: browsers serve a dozen pages at a time. `restored` draws anew. */
   show(shown, restored) {
-    const lost = this.gl.isContextLost();
+    const { lost } = this;
     this.loser ??= this.gl.getExtension("WEBGL_lose_context");
     this.shown = shown;
     if (!shown && !lost) this.loser?.loseContext();
@@ -180,12 +90,6 @@ class Renderer {
       this.canvas.addEventListener("webglcontextrestored", again, { once: true });
       this.loser?.restoreContext();
     }
-  }
-
-  /** Fewer pixels where less than 45 frames come in a second, and again more where all do. */
-  adapt(fps) {
-    if (fps < 45) this.scale = Math.max(0.7, 0.85 * this.scale);
-    else if (fps > 57) this.scale = Math.min(1, 1.05 * this.scale);
   }
 
   program(fragment) {
@@ -254,47 +158,14 @@ class Renderer {
     gl.drawArrays(gl.TRIANGLES, 0, item.count);
   }
 
-  /** A rod, tip or ball in a color. */
-  part(kind, color) {
-    const key = `${kind} ${color}`;
-    if (!this.colored.has(key)) {
-      const mesh = new Mesh();
-      Object.assign(mesh, { positions: this.parts[kind].positions, normals: this.parts[kind].normals });
-      mesh.colors = mesh.positions.map((_, k) => color[k % 3]);
-      this.colored.set(key, this.buffer(mesh));
-    }
-    return this.colored.get(key);
-  }
-
-  line(from, to, radius, color) {
-    const along = minus(to, from);
-    return [this.part("rod", color), matrixOf(aligned(along), from, [radius, radius, norm(along)])];
-  }
-
-  arrow(from, to, radius, color) {
-    const along = minus(to, from);
-    const head = Math.min(5 * radius, 0.6 * norm(along));
-    const neck = plus(to, unit(along), -head);
-    return [
-      [this.part("rod", color), matrixOf(aligned(along), from, [radius, radius, norm(minus(neck, from))])],
-      [this.part("tip", color), matrixOf(aligned(along), neck, [2.3 * radius, 2.3 * radius, head])],
-    ];
-  }
-
-  dot(at, radius, color) {
-    return [this.part("ball", color), matrixOf(IDENTITY, at, [radius, radius, radius])];
-  }
-
   /** Draw solids [[buffer, model]], then what is seen through, with shadows and the ground. */
   render(solids, faint, theme) {
     const gl = this.gl;
-    if (gl.isContextLost()) return;
-    const scale = this.scale * (SOFTWARE ? 1 : Math.min(window.devicePixelRatio || 1, 2));
-    const [width, height] = [Math.round(this.canvas.clientWidth * scale), Math.round(this.canvas.clientHeight * scale)];
-    if (!width || !height) return;
-    if (this.canvas.width !== width || this.canvas.height !== height) Object.assign(this.canvas, { width, height });
+    if (this.lost) return;
+    if (!this.fit(Math.min(window.devicePixelRatio || 1, 2))) return;
+    const { width, height } = this.canvas;
     gl.viewport(0, 0, width, height);
-    gl.clearColor(...(SOFTWARE ? theme.paper : [0, 0, 0]), SOFTWARE ? 1 : 0); // blending with the page costs as much as bodies
+    gl.clearColor(0, 0, 0, 0);
     gl.clear(gl.COLOR_BUFFER_BIT | gl.DEPTH_BUFFER_BIT | gl.STENCIL_BUFFER_BIT);
     gl.enable(gl.DEPTH_TEST);
     gl.enable(gl.BLEND);
@@ -302,12 +173,7 @@ class Renderer {
     const { up, floor, square, size, xAxis, yAxis } = this.framing;
     const camera = this.camera;
     const viewProjection = camera.viewProjection(width / height);
-    const { right, back } = camera.axes;
-    const light = unit(plus(plus(times(1.0, up), right, -0.45), back, 0.35));
-    const sun = unit(plus(plus(times(1.0, up), xAxis, -0.25), yAxis, -0.18));
-    const height0 = dot(camera.target, up) - floor;
-    const middle = plus(camera.target, up, -height0);
-    const reach = 5 * size + 1.2 * norm(camera.offset);
+    const { light, sun, middle, reach } = this.surroundings();
     const common = { viewProjection, eye: camera.eye, up, light, alpha: 1, sky: theme.sky, glow: 0 };
 
     if (dot(camera.eye, up) > floor) {
@@ -334,16 +200,4 @@ class Renderer {
     for (const [item, model] of faint) this.draw(body, item, model);
     gl.depthMask(true);
   }
-}
-
-/** The matrix that projects along the sun onto the ground, a little above it. */
-function flattened(up, sun, floor) {
-  const d = dot(up, sun);
-  const m = new Array(16).fill(0);
-  for (let i = 0; i < 3; i++) {
-    for (let j = 0; j < 3; j++) m[4 * j + i] = (i === j ? 1 : 0) - (sun[i] * up[j]) / d;
-    m[12 + i] = (sun[i] * floor) / d;
-  }
-  m[15] = 1;
-  return m;
 }
