@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from linkwork_benchmarks.clusters import orders
 from linkwork_benchmarks.clusters import papers as printed
-from linkwork_benchmarks.papers.entry import Entry, Paper, drawing
-from linkwork_benchmarks.papers.found import UNKNOWN, Found
+from linkwork_benchmarks.papers.entry import Entry, Paper, claim, drawing, equations, future
+from linkwork_benchmarks.papers.found import UNKNOWN, Found, verdict
 
 SYSTEMS = "clusters --only systems"
 
@@ -37,7 +37,33 @@ def _row(
         lambda f: _percents(f, quantity, method),
         differs,
         SYSTEMS,
+        lambda f: _same_sign(f, quantity, method),
     )
+
+
+def _same_sign(found: Found, quantity: str, method: str) -> str:
+    """On how many systems, by native times, a method is faster or slower than that by clusters as printed."""
+    metrics = found.metrics("clusters")
+    known = [
+        (ours, theirs)
+        for s, theirs in zip(printed.SYSTEMS, printed.TABLES[quantity][method], strict=True)
+        if (ours := orders.percent(metrics, s, quantity, method, "native_bound.us")) is not None
+    ]
+    return verdict(sum((ours > 0) == (theirs > 0) for ours, theirs in known), len(known))
+
+
+def _linear(found: Found, family: str, below: str, above: str) -> str:
+    """Whether operations of one method grow linearly, and those of another faster."""
+    powers = [orders.power(orders.growth(found.metrics("clusters"), family, m, "operations")) for m in (below, above)]
+    if powers[0] is None or powers[1] is None:
+        return UNKNOWN
+    return verdict((powers[0] <= 1.1) + (powers[1] >= 1.5), 2)
+
+
+def _torques(found: Found) -> str:
+    """Whether root mean squares of the knee are those printed of the ankle, to 1 %."""
+    known = [found.get("clusters", f"leg.knee.{x}") for x in ("unconstrained", "approximate")]
+    return verdict(sum(x is not None and abs(x / y - 1) < 0.01 for x, y in zip(known, (4.31, 1.04), strict=True)), 3)
 
 
 def _approximate_inertia(found: Found) -> str:
@@ -95,8 +121,8 @@ ENTRIES = (
         "zoo/linkages.py:four_bar",
     ),
     Entry(
-        "Sec. II-B",
-        "implicit and explicit constraints",
+        "Eqs. 1 to 3, Sec. II-B",
+        "equations of motion; implicit and explicit constraints",
         ("closure/minimal.py:Minimal", "kernels/clusters/explicit.py:explicit_constraints"),
         here="`Minimal`: G and g of any constraints that can be solved for the dependent joints",
         command="tests/kernels/test_clusters.py::test_the_maps_of_minimal_coordinates",
@@ -123,23 +149,58 @@ ENTRIES = (
         command="tests/kernels/test_clusters.py::test_clusters_agree_with_dense_algebra",
     ),
     Entry(
-        "Sec. II-E",
-        "Approximate and Projected EFPA, compared with",
+        "Eq. 4, Sec. II-E",
+        "the inverse OSIM; Approximate and Projected EFPA, compared with",
         ("kernels/clusters/efpa.py:projected_inertia", "dynamics/operational.py:OperationalInertia"),
         here='`OperationalInertia(robot, frames, "projection")`',
         command="tests/dynamics/test_delassus.py",
     ),
+    equations(
+        "Eqs. 5 to 10",
+        "spatial algebra of bodies and joints",
+        ("kernels/spatial.py", "kernels/joints.py"),
+        "tests/kernels/test_configurations.py",
+    ),
     drawing("Fig. 4", "graphs of bodies and of clusters", "plans/clusters.py", here="`lw.loops.clusters(robot)`"),
     drawing("Fig. 5", "parents and outputs of clusters"),
     drawing("Fig. 6", "subtrees inside and outside"),
+    equations(
+        "Eqs. 11 to 31",
+        "spatial algebra of clusters: stacks, transforms, motion and force subspaces",
+        ("kernels/clusters/explicit.py:cluster_jacobian", "kernels/clusters/explicit.py:explicit_bias"),
+        "tests/kernels/test_clusters.py::test_clusters_agree_with_dense_algebra",
+        "not stacked: G and g of a cluster act on the motion subspaces of its joints, body by body",
+    ),
     Entry(
-        "Sec. VI",
+        "Eqs. 32 to 35, Sec. VI",
         "C-RNEA",
         ("kernels/clusters/rnea.py:cluster_rnea",),
         "O(N_C l²)",
         '`InverseDynamics(robot, "cluster")`',
         "torques of the tree, then `G'` of each cluster: the same numbers, without stacked vectors",
         "tests/kernels/test_clusters.py::test_inverse_and_forward_dynamics_undo_each_other",
+    ),
+    Entry(
+        "Remark 1",
+        "RNEA of the spanning tree, then projected, as in earlier work",
+        ("kernels/clusters/rnea.py:spanning_tree_torques", "kernels/clusters/rnea.py:independent_torques"),
+        here="this is how `cluster_rnea` is written; the projection goes cluster by cluster",
+        command="tests/benchmarks/test_benchmarks_clusters.py::test_projected_inverse_dynamics_is_that_of_clusters",
+    ),
+    equations(
+        "Eqs. 36 to 56",
+        "articulated inertia of a cluster, by Gauss' principle",
+        (
+            "kernels/clusters/aba.py:articulate_cluster",
+            "kernels/clusters/aba.py:articulated_cluster_force",
+            "kernels/clusters/aba.py:cluster_accelerations",
+        ),
+        "tests/kernels/test_clusters.py::test_clusters_agree_with_dense_algebra",
+    ),
+    Entry(
+        "Remark 2",
+        "another form of the cost to go",
+        here="kernels hold its quadratic and linear terms, the articulated inertia and bias force, as the earlier form",
     ),
     drawing("Fig. 7", "articulated-cluster inertia"),
     Entry(
@@ -233,6 +294,7 @@ ENTRIES = (
         lambda f: _powers(f, "forward_of_geared_chain", ("cluster", "projection", "ltl")),
         "fitted from 24 to 96 links",
         "clusters --only growth.forward_of_geared_chain",
+        lambda f: _linear(f, "forward_of_geared_chain", "cluster", "projection"),
     ),
     Entry(
         "Fig. 11",
@@ -242,6 +304,7 @@ ENTRIES = (
         lambda f: _powers(f, "forward_of_belt_chain", ("cluster", "projection", "ltl")),
         "powers of times below 0.85 are noise",
         "clusters --only growth.forward_of_belt_chain",
+        lambda f: _linear(f, "forward_of_belt_chain", "cluster", "projection"),
     ),
     _row(
         "IV",
@@ -260,6 +323,7 @@ ENTRIES = (
         _approximate_inertia,
         "both have reflected inertia; ours takes ratios from the rows at every state, the paper's are constant",
         SYSTEMS,
+        lambda f: _same_sign(f, "inertia", "approximate"),
     ),
     Entry(
         "Fig. 13",
@@ -269,6 +333,7 @@ ENTRIES = (
         lambda f: _powers(f, "inertia_of_belt_chain", ("efpa", "projection")),
         "powers of times below 0.85 are noise",
         "clusters --only growth.inertia_of_belt_chain",
+        lambda f: _linear(f, "inertia_of_belt_chain", "efpa", "projection"),
     ),
     Entry(
         "Fig. 14, Sec. IX-B",
@@ -278,6 +343,61 @@ ENTRIES = (
         _leg,
         "the paper's root mean squares are those of our knee; more than these and the percentages it does not give",
         "clusters --only leg",
+        _torques,
+    ),
+    claim(
+        "Sec. IX-A",
+        "the method by clusters is the fastest exact one for inverse and forward dynamics and the inverse OSIM",
+        "outperforms the Projection and Lagrange",
+        ("kernels/clusters/aba.py:cluster_aba",),
+        lambda f: "; ".join(f"`{m}` beside C-ABA: {_percents(f, 'forward', m)}" for m in ("projection", "ltl")),
+        SYSTEMS,
+        lambda f: verdict(
+            sum(_same_sign(f, "forward", m) == "holds" for m in ("projection", "ltl"))
+            + (_same_sign(f, "inverse", "projected") == "holds")
+            + (_same_sign(f, "inertia", "projection") == "holds"),
+            4,
+        ),
+    ),
+    claim(
+        "Sec. X",
+        "loops are handled within dynamics, so that nothing stabilizes them",
+        "handled within the rigid-body dynamics",
+        ("closure/minimal.py:Minimal", "kernels/clusters/minimal.py:close_loops"),
+        '`simulate(..., coordinates="minimal")`: loops stay closed to rounding, without gains',
+        "tests/simulation/test_minimal_steps.py",
+        "holds",
+    ),
+    future(
+        "Sec. VII-C",
+        "closed forms of constraints, static polymorphism, generated code",
+        "left as future work",
+        ("compilers/trace/tracing.py",),
+        "`compile()`: a straight-line program of the robot, topology and zeros folded",
+        SYSTEMS,
+    ),
+    future(
+        "Sec. XI",
+        "Coriolis matrix and Christoffel symbols over clusters",
+        "Coriolis matrix and Christoffel symbols",
+        verdict="not here",
+        differs="`coriolis_matrix` is that of the spanning tree",
+    ),
+    future(
+        "Sec. XI",
+        "identification of inertial parameters over clusters",
+        "identifiable inertial parameters",
+        ("dynamics/inverse.py:InverseDynamics",),
+        "regressors of spanning trees, projected by G of the loops: [identification](../how-to/identification.md)",
+        "tests/docs",
+    ),
+    future(
+        "Sec. XI",
+        "derivatives of dynamics over clusters",
+        "derivatives with respect to state",
+        ("kernels/derivatives/rnea.py:rnea_derivatives", "dynamics/implicit_products.py"),
+        "products with Jacobians of `cluster` and `cluster_lcaba` by reverse sweeps over their programs",
+        "tests/dynamics/test_derivatives.py",
     ),
 )
 
@@ -289,4 +409,8 @@ PAPER = Paper(
     algorithms=1,
     tables=4,
     figures=14,
+    equations=67,
+    remarks=2,
+    claims=2,
+    future=4,
 )

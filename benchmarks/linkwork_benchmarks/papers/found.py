@@ -8,10 +8,21 @@ from pathlib import Path
 from typing import Any
 
 from linkwork_benchmarks import report, tables
-from linkwork_benchmarks.constrained import series, verdicts
+from linkwork_benchmarks.constrained import bars, series, verdicts
 
 STUDIES = ("constrained", "clusters", "delassus", "simulation")
 UNKNOWN = "not measured"
+
+
+def verdict(held: int, of: int) -> str:
+    """The verdict on a statement that holds in some cases of several."""
+    return UNKNOWN if not of else "holds" if held == of else "holds in part" if held else "fails"
+
+
+def at_least(ours: Sequence[float | None], printed: Sequence[float], part: float = 1.0) -> str:
+    """The verdict on ratios that should be as large as printed, or a part of that."""
+    known = [(a, b) for a, b in zip(ours, printed, strict=True) if a is not None]
+    return verdict(sum(a >= part * b for a, b in known), len(known))
 
 
 class Found:
@@ -48,6 +59,11 @@ class Found:
         a, b = self.get(study, above), self.get(study, below)
         return UNKNOWN if a is None or b is None else f"{a / b:{digits}}"
 
+    def ratio(self, study: str, above: str, below: str) -> float | None:
+        """One number over another; None where one was not measured."""
+        a, b = self.get(study, above), self.get(study, below)
+        return None if a is None or b is None else a / b
+
     def power(self, family: str, method: str, measure: str = "native.us") -> str:
         """The power of links that fits a curve of growth of constrained dynamics."""
         found = series.exponent(series.growth(self.metrics("constrained"), family, method, measure))
@@ -62,6 +78,34 @@ class Found:
                 timed = "timed at too few sizes"
             parts.append(f"`{method}` {timed}{'' if counted == UNKNOWN else f' ({counted})'}")
         return ", ".join(parts)
+
+    def claimed(self, *families: str) -> str:
+        """The verdict on the orders that figures of growth show."""
+        metrics = self.metrics("constrained")
+        held = [
+            found[0]
+            for claim in verdicts.CLAIMS
+            for measure in verdicts.MEASURES
+            if claim.family in families and (found := verdicts.holds(metrics, claim, measure)) is not None
+        ]
+        return verdict(sum(held), len(held))
+
+    def ordered(self, table: str) -> str:
+        """The verdict on the order of methods in a table, by operations and native times."""
+        found = [
+            o.same
+            for measure in verdicts.MEASURES
+            for o in verdicts.orders(self.results["constrained"], table, measure)
+        ]
+        return verdict(sum(found), len(found))
+
+    def linear(self, *curves: tuple[str, str], measure: str = "native.us") -> str:
+        """The verdict on linear growth: the power is at most `bars.EXPONENT`."""
+        powers = [
+            series.exponent(series.growth(self.metrics("constrained"), family, method, measure))
+            for family, method in curves
+        ]
+        return verdict(sum(p is not None and p <= bars.EXPONENT for p in powers), len(powers))
 
     def claims(self, family: str) -> str:
         """Whether the orders that a figure of growth shows hold here."""

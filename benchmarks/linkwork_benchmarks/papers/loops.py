@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from linkwork_benchmarks.constrained import papers as printed
 from linkwork_benchmarks.constrained.scenarios import PROXIMAL, SINGULAR, STRAIGHT
-from linkwork_benchmarks.papers.entry import Entry, Paper, drawing
-from linkwork_benchmarks.papers.found import UNKNOWN, Found
+from linkwork_benchmarks.papers.entry import Entry, Paper, claim, drawing, equations, future
+from linkwork_benchmarks.papers.found import UNKNOWN, Found, at_least, verdict
 
 TABLE = "constrained --only '^loops\\.'"
 DIGITS = ("Digit", "Digit-cube", "Digit²-cube")
@@ -20,6 +20,47 @@ def _quotients(above: str, below: str, systems: tuple[str, ...]) -> str:
     """Of the paper's times, one iteration."""
     times = [printed.LOOPS_TIMES[s] | {"aba": printed.LOOPS_ABA[s]} for s in systems]
     return ", ".join(f"{t[above] / t[below]:.1f}" for t in times)
+
+
+def _printed_numbers(above: str, below: str, systems: tuple[str, ...]) -> list[float]:
+    times = [printed.LOOPS_TIMES[s] | {"aba": printed.LOOPS_ABA[s]} for s in systems]
+    return [round(t[above] / t[below], 1) for t in times]
+
+
+def _ratios(found: Found, above: str, below: str, systems: tuple[str, ...]) -> list[float | None]:
+    start = [f"loops.{s}.1" for s in systems]
+    return [found.ratio("constrained", f"{s}.{above}.native.us", f"{s}.{below}.native.us") for s in start]
+
+
+def _no_less(found: Found, above: str, below: str) -> str:
+    """Whether our ratios on the Digits are as large as printed."""
+    return at_least(_ratios(found, above, below, DIGITS), _printed_numbers(above, below, DIGITS), 0.95)
+
+
+def _converged(found: Found) -> str:
+    """Whether residuals of the two hands are below 1e-6 on average after three iterations."""
+    means = [
+        found.get("constrained", f"convergence.{system}.{method}.{mu}.3.mean")
+        for system in ("AH²-cube", STRAIGHT)
+        for method in PROXIMAL
+        for mu in ("1e-05", "1e-06", "1e-07")
+    ]
+    return verdict(sum(x is not None and x < 1e-6 for x in means), len(means))
+
+
+def _deviates(found: Found) -> str:
+    far = {m: found.get("constrained", f"convergence.AH²-cube.{m}.1e-11.away.mean") for m in PROXIMAL}
+    lcaba, others = far["lcaba"], [far[m] for m in PROXIMAL[1:]]
+    return verdict(sum(x is not None and lcaba is not None and x < 1e-2 * lcaba for x in others), len(others))
+
+
+def _small(found: Found) -> str:
+    ratio = found.ratio("constrained", "loops.AH-cube.1.prox_ltl.native.us", "loops.AH-cube.1.lcaba.native.us")
+    return UNKNOWN if ratio is None else f"AH-cube: `prox_ltl` takes {ratio:.2f} times `lcaba`'s time"
+
+
+def _typically(found: Found) -> list[float | None]:
+    return _ratios(found, "prox_bbo", "lcaba", tuple(printed.LOOPS_TABLE))
 
 
 def _ours(found: Found, above: str, below: str, systems: tuple[str, ...]) -> str:
@@ -86,7 +127,56 @@ ENTRIES = (
     drawing("Fig. 1", "a hand with a cube, two humanoids with a box", "linkwork_benchmarks/scenes.py:hand_and_cube"),
     Entry("Table I", "symbols", ("docs/reference/glossary.md",), "no numbers", "[glossary](../reference/glossary.md)"),
     drawing("Fig. 2", "kinematic graph, spanning tree, cut joints", "plans/loops.py:Loop", "drawing/graphs.py"),
+    equations(
+        "Eqs. 1 to 3",
+        "Gauss' principle, by links and in joint space",
+        ("kernels/constrained/problem.py:setup_problem", "kernels/constrained/constraints.py:constraint_rows"),
+        "tests/dynamics/test_forward_models.py::test_every_method_agrees_with_least_squares",
+    ),
+    equations(
+        "Eqs. 4 to 11",
+        "the augmented Lagrangian method and the dual proximal point algorithm",
+        ("kernels/constrained/lcaba.py:lcaba_iterate", "kernels/constrained/bbo.py:prox_bbo_iterate"),
+        "tests/kernels/test_iterations.py",
+        "iterations of `lcaba` and of `prox_bbo`",
+    ),
     drawing("Fig. 3", "non-serial dynamic programming"),
+    equations(
+        "Eqs. 16 to 19",
+        "elimination of variables of a graph",
+        ("plans/lcaba.py:initial_couplings",),
+        "tests/kernels/test_lcaba.py",
+        "planned once for a robot: neighbors, and the couplings that eliminating a body makes",
+    ),
+    equations(
+        "Eqs. 20 to 34",
+        "LCABA: springs, elimination of a link, neighbors, multipliers, symmetry where the parent is a neighbor",
+        (
+            "kernels/constrained/lcaba_factor.py:init_augmented_inertias",
+            "kernels/constrained/lcaba_factor.py:eliminate_couplings",
+            "kernels/constrained/lcaba_factor.py:couplings_to_parent",
+            "kernels/constrained/lcaba.py:update_multipliers",
+        ),
+        "tests/dynamics/test_forward_models.py::test_every_method_agrees_with_least_squares",
+    ),
+    Entry(
+        "Eq. 35, Sec. IV-A",
+        "rows to the ground couple nothing: LCABA is constrainedABA then",
+        ("kernels/constrained/lcaba_factor.py:init_augmented_inertias", "dynamics/methods.py:METHODS"),
+        "stated",
+        "`lcaba` and `constrained_aba` have the same operations on robots whose rows all bind one body to the world",
+        command="tests/dynamics/test_forward.py::test_springs_to_the_ground_cost_the_same_by_any_name",
+        verdict="holds",
+    ),
+    Entry(
+        "Remark 1, Eq. 36",
+        "rows of more than two links; not of very many, as of a center of mass",
+        ("plans/constraints.py", "kernels/constrained/lcaba_factor.py:init_augmented_inertias"),
+        "stated",
+        "`CenterOfMass`, `LinearCombination`, tendons over many bodies: all methods take them",
+        command="tests/dynamics/test_paper_claims.py::test_rows_of_several_links_are_served_by_every_proximal_method",
+        verdict="holds",
+    ),
     Entry(
         "Eqs. 12, 13",
         "proxLTL",
@@ -160,6 +250,29 @@ ENTRIES = (
             + " on the star"
         ),
         command="constrained --only growth",
+        verdict=lambda f: f.linear(("chain_of_loops", "lcaba"), ("star_of_loops", "lcaba")),
+    ),
+    equations(
+        "Eqs. 37 to 52",
+        "proxBBO: rows that travel, early elimination at the root of a loop",
+        (
+            "kernels/constrained/bbo_factor.py:propagate_rows",
+            "kernels/constrained/bbo_factor.py:eliminate_rows",
+            "kernels/constrained/bbo.py:solve_multipliers",
+        ),
+        "tests/dynamics/test_forward_models.py::test_every_method_agrees_with_least_squares",
+    ),
+    Entry(
+        "Eq. 53, Sec. V-D",
+        "proxBBO: O(n + m_b³ n), with m_b loops on a link at most; likelier than LCABA's worst case",
+        ("plans/bbo.py:rows_passing",),
+        "O(n + m_b³ n)",
+        lambda f: (
+            f"{f.powers('chain_of_loops', ('prox_bbo',))} on the chain, "
+            f"{f.powers('star_of_loops', ('prox_bbo',))} on the star"
+        ),
+        command="constrained --only growth",
+        verdict=lambda f: f.linear(("chain_of_loops", "prox_bbo"), ("chain_of_hinged_loops", "prox_bbo")),
     ),
     Entry(
         "Algorithm 4",
@@ -218,6 +331,7 @@ ENTRIES = (
         _table,
         "Digit is a stand-in, cube and postures are ours (`scenes.py` says how); times are those of calls from Python",
         TABLE,
+        lambda f: f.ordered("loops"),
     ),
     Entry(
         "Table II, BBO / LCABA",
@@ -226,6 +340,7 @@ ENTRIES = (
         _quotients("prox_bbo", "lcaba", DIGITS),
         lambda f: "native " + _ours(f, "prox_bbo", "lcaba", DIGITS),
         command=TABLE,
+        verdict=lambda f: _no_less(f, "prox_bbo", "lcaba"),
     ),
     Entry(
         "Table II, LTL / LCABA",
@@ -234,6 +349,7 @@ ENTRIES = (
         _quotients("prox_ltl", "lcaba", DIGITS),
         lambda f: "native " + _ours(f, "prox_ltl", "lcaba", DIGITS),
         command=TABLE,
+        verdict=lambda f: _no_less(f, "prox_ltl", "lcaba"),
     ),
     Entry(
         "Table II, LCABA / ABA",
@@ -242,14 +358,57 @@ ENTRIES = (
         _quotients("lcaba", "aba", DIGITS),
         lambda f: "native " + _ours(f, "lcaba", "aba", DIGITS),
         command=TABLE,
+        verdict=lambda f: at_least(
+            _ratios(f, "aba", "lcaba", DIGITS), [1 / x for x in _printed_numbers("lcaba", "aba", DIGITS)], 0.95
+        ),
     ),
-    Entry(
+    claim(
         "Abstract, Sec. VI-B",
-        "LCABA over 6 times faster than non-recursive methods (Digit²-cube)",
+        "LCABA over 6 times faster than non-recursive methods (Digit²-cube, printed: 7.3)",
+        "even over 6X faster",
         ("kernels/constrained/lcaba.py",),
-        f"{_quotients('prox_ltl', 'lcaba', ('Digit²-cube',))} times",
         _speedup,
-        command=TABLE,
+        TABLE,
+        lambda f: at_least(_ratios(f, "prox_ltl", "lcaba", ("Digit²-cube",)), [6.0]),
+    ),
+    claim(
+        "Sec. VIII",
+        "LCABA matches proxLTL on small robots",
+        "matches proxLTL's performance",
+        ("kernels/constrained/lcaba.py",),
+        _small,
+        "constrained --only loops.AH-cube",
+        lambda f: at_least(_ratios(f, "prox_ltl", "lcaba", ("AH-cube",)), [0.95]),
+    ),
+    claim(
+        "Sec. VI-B, VIII",
+        "LCABA typically outperforms proxBBO",
+        "typically outperforms proxBBO",
+        ("kernels/constrained/lcaba.py", "kernels/constrained/bbo.py"),
+        lambda f: f"`prox_bbo` takes {f.span(_typically(f))} times `lcaba`'s native time on the systems of Table II",
+        TABLE,
+        lambda f: at_least(_typically(f), [1.0] * len(printed.LOOPS_TABLE)),
+    ),
+    claim(
+        "Sec. VI-B",
+        "proxBBO is dear where all loops are coupled through a cube",
+        "coupled through the free-floating cube",
+        ("kernels/constrained/bbo.py",),
+        lambda f: (
+            "`prox_bbo` over `lcaba`, operations, AH-cube, AH²-cube, Digit: "
+            + ", ".join(
+                f.quotient("constrained", f"loops.{s}.prox_bbo.operations", f"loops.{s}.lcaba.operations")
+                for s in ("AH-cube", "AH²-cube", "Digit")
+            )
+        ),
+        TABLE,
+        lambda f: at_least(
+            [
+                f.ratio("constrained", f"loops.{s}.prox_bbo.operations", f"loops.{s}.lcaba.operations")
+                for s in ("AH-cube", "AH²-cube")
+            ],
+            [1.0, 1.0],
+        ),
     ),
     Entry(
         "Fig. 6",
@@ -259,6 +418,7 @@ ENTRIES = (
         lambda f: f"{f.powers('single_loop', PROXIMAL)}; {f.claims('single_loop')}",
         "up to 500 links",
         "constrained --only growth.single_loop",
+        lambda f: f.claimed("single_loop"),
     ),
     Entry(
         "Fig. 7",
@@ -271,6 +431,7 @@ ENTRIES = (
             "by a weld of 6 rows has six joints and stands still; up to 499 links"
         ),
         "constrained --only growth.chain_of",
+        lambda f: f.claimed("chain_of_hinged_loops"),
     ),
     Entry(
         "Fig. 8",
@@ -280,6 +441,7 @@ ENTRIES = (
         lambda f: f.powers("coupled_loops", PROXIMAL),
         "the paper draws one such topology and does not say how it goes on; ours shares one joint among all loops",
         "constrained --only growth.coupled_loops",
+        lambda f: verdict(sum(f.linear(("coupled_loops", method)) == "fails" for method in PROXIMAL), len(PROXIMAL)),
     ),
     Entry(
         "Fig. 9",
@@ -289,6 +451,7 @@ ENTRIES = (
         lambda f: f"{f.powers('star_of_loops', PROXIMAL)}; {f.claims('star_of_loops')}",
         "tips are welded to one of them (the paper: with each other)",
         "constrained --only growth.star_of_loops",
+        lambda f: f.claimed("star_of_loops"),
     ),
     Entry(
         "Fig. 10",
@@ -302,6 +465,20 @@ ENTRIES = (
             "in motion"
         ),
         "constrained --only convergence",
+        _converged,
+    ),
+    claim(
+        "Sec. VI-D",
+        "the choice of μ: 1e5 to 1e7, above 1e3 times the largest eigenvalue of the mass matrix, tuned by hand",
+        "10^3 times the largest eigenvalue",
+        ("quantities/scales.py:scales_of", "dynamics/delassus/operators.py"),
+        (
+            "a row is regularized by a part of the inverse inertia that it feels, found when a robot is planned: one "
+            "default serves four-bars of 10 mg and Digit; `D.largest_eigenvalue()` by power iteration is there too"
+        ),
+        "tests/kernels/test_iterations.py",
+        "holds",
+        "μ has the unit of inertia; a part of what rows feel has none, so that nothing is left to tune",
     ),
     Entry(
         "Fig. 11",
@@ -314,47 +491,120 @@ ENTRIES = (
             "the force balance and keeps its digits longer"
         ),
         "constrained --only convergence",
+        _deviates,
     ),
-    Entry(
+    future(
+        "Sec. VII-A",
+        "control problems on graphs: periodic and scenario-tree regulators by these eliminations",
+        "promising avenue for future work",
+        verdict="not here",
+        differs="dynamics alone; a [regulator](../how-to/lqr.md) of a robot with loops takes SciPy's Riccati equation",
+    ),
+    future(
         "Sec. VII-B",
-        "which spanning tree: an open question there",
+        "which spanning tree",
+        "spanning-tree selection",
         ("mechanism/optimization.py", "mechanism/optimized.py"),
-        "left for future work",
         (
             "`robot.optimized()` exchanges cuts and elimination orders, and on request roots, by exact counts: "
             "[what is won](../how-to/spanning-trees.md#what-is-won)"
         ),
-        "by default a file's or the builder's tree is kept, bodies go by minimum degree",
         "tests/mechanism/test_optimized.py",
+        differs="by default a file's or the builder's tree is kept, bodies go by minimum degree",
     ),
-    Entry(
+    future(
+        "Sec. VII-B, VIII",
+        "elimination orders beyond that of a spanning tree",
+        "relax the spanning-tree elimination",
+        verdict="not here",
+        differs="leaves of the spanning tree go first, whichever of them needs least; the paper expects little of more",
+    ),
+    future(
+        "Sec. VII-C",
+        "inference over factor graphs by the same eliminations",
+        "suitable for probabilistic inference",
+        verdict="not here",
+        differs="dynamics alone",
+    ),
+    claim(
+        "Eq. 56, Sec. VII-D",
+        "LCABA and proxBBO are one method in two orders of elimination",
+        "equivalence between ALM and dual PPA",
+        ("kernels/constrained/lcaba.py:lcaba", "kernels/constrained/bbo.py:prox_bbo"),
+        "iterates of `lcaba`, `prox_bbo` and `prox_ltl` agree to 1e-9, far from convergence",
+        "tests/dynamics/test_paper_claims.py",
+        "holds",
+    ),
+    claim(
+        "Sec. VII-D, VIII",
+        "proxBBO for rows of many bodies, as of a center of mass",
+        "suitable for constraints like center-of-mass",
+        ("kernels/constrained/bbo.py:prox_bbo",),
+        "a quadruped on four feet needs fewer operations by `lcaba`, with its center of mass held by `prox_bbo`",
+        "tests/dynamics/test_paper_claims.py",
+        "holds",
+    ),
+    future(
         "Sec. VII-D",
-        "a method that takes LCABA or proxBBO by the mechanism: an open question there",
+        "a method that takes LCABA or proxBBO by the mechanism",
+        "can switch to proxBBO or LCABA",
         ("dynamics/methods.py:best_method",),
-        "left for future work",
         "`auto` counts operations of both, of `prox_pv` and `prox_ltl`, and takes the least; one method a robot",
-        command="tests/dynamics/test_forward_calls.py",
+        "tests/dynamics/test_forward_calls.py",
     ),
-    Entry(
+    claim(
         "Sec. VII-D",
         "the first iteration of LCABA is MuJoCo's soft Gauss principle",
+        "generalizes the compliant constraint model",
         ("kernels/constrained/lcaba.py:lcaba",),
-        "stated",
         "with MuJoCo's softness `pv_soft` and `lcaba` find its `qacc` to 1e-8",
-        command="tests/dynamics/test_forward_peers.py",
+        "tests/dynamics/test_forward_peers.py",
+        "holds",
     ),
-    Entry(
-        "Sec. VII-E",
-        "explicit beside implicit constraints, and a hybrid of both: an open question there",
+    future(
+        "Sec. VII-E, VIII",
+        "explicit beside implicit constraints, and a hybrid of both",
+        "obtain a hybrid algorithm",
         ("kernels/clusters/lcaba.py:cluster_lcaba", "kernels/clusters/aba.py:cluster_aba"),
-        "left for future work",
         (
             "`cluster_lcaba`: local loops as clusters, others as springs, in one elimination, "
             "[counts](../concepts/algorithms/lcaba.md#lcaba-over-clusters); "
             "`cluster` beside `lcaba` and `prox_bbo` on all robots of **clusters**, "
             "[times](clusters-benchmarks.md#forward-dynamics-table-iii-fig-10)"
         ),
-        command="clusters --only systems",
+        "clusters --only systems",
+    ),
+    future(
+        "Sec. VI-A, VIII",
+        "implicit and half-explicit integrators",
+        "support implicit integration schemes",
+        ("simulation/radau.py",),
+        '`simulate(integrator="radau")`: Radau IIA with loops; `euler` takes springs and dampers implicitly',
+        "tests/simulation/test_radau.py",
+    ),
+    future(
+        "Sec. VIII",
+        "frictional contacts, by ADMM",
+        "ADMM-style approach",
+        ("kernels/contact/step_admm.py:contact_admm", "kernels/contact/admm.py:admm"),
+        "friction cones by ADMM on the Delassus operator, loops included: [contact](../how-to/contact.md)",
+        "tests/contact",
+    ),
+    future(
+        "Sec. VIII",
+        "contacts by interior points",
+        "interior-point based approaches",
+        ("kernels/contact/newton.py:contact_newton",),
+        "Newton's method, and a path of smoothed equations where it fails: the central path without its interior",
+        "tests/contact",
+    ),
+    future(
+        "Sec. VIII",
+        "derivatives of the proximal operator",
+        "differentiability of the proximal operator",
+        ("kernels/derivatives/constrained.py", "dynamics/implicit.py"),
+        "Jacobians and products by states, torques and parameters, redundant rows included",
+        "tests/dynamics/test_constrained_derivatives.py",
     ),
 )
 
@@ -365,4 +615,8 @@ PAPER = Paper(
     algorithms=6,
     tables=2,
     figures=11,
+    equations=56,
+    remarks=1,
+    claims=8,
+    future=10,
 )

@@ -6,8 +6,8 @@ from __future__ import annotations
 from linkwork_benchmarks.constrained import papers as printed
 from linkwork_benchmarks.constrained.scenarios import GROUNDED
 from linkwork_benchmarks.delassus import bars
-from linkwork_benchmarks.papers.entry import Entry, Paper, drawing
-from linkwork_benchmarks.papers.found import UNKNOWN, Found
+from linkwork_benchmarks.papers.entry import Entry, Paper, claim, drawing, equations, future
+from linkwork_benchmarks.papers.found import UNKNOWN, Found, verdict
 
 TABLE = "constrained --only '^lqr\\.'"
 LARGE = "Talos (2F+2H)"
@@ -24,6 +24,92 @@ def _fewer(found: Found, first: str, second: str, measure: str) -> str:
         if a is not None and b is not None:
             pairs.append(a <= b)
     return f"{sum(pairs)} of {len(pairs)}" if pairs else UNKNOWN
+
+
+def _fewer_verdict(found: Found, first: str, second: str) -> str:
+    held = [
+        int(part)
+        for measure in ("operations", "native.us")
+        for part in _fewer(found, first, second, measure).split(" of ")
+        if part.isdigit()
+    ]
+    return verdict(sum(held[::2]), sum(held[1::2]))
+
+
+def _numbers(found: Found, pairs: tuple[tuple[str, str], ...], measure: str) -> list[float | None]:
+    start = f"lqr.{LARGE}." if measure == "operations" else f"lqr.{LARGE}.1."
+    return [found.ratio("constrained", f"{start}{a}.{measure}", f"{start}{b}.{measure}") for a, b in pairs]
+
+
+def _early_saves(found: Found) -> str:
+    """Whether PV-early needs 48 % of LTL's and 73 % of PV's time on the largest, or less."""
+    known = _numbers(found, (("pv_early", "ltl"), ("pv_early", "pv")), "native.us")
+    return verdict(sum(x is not None and x <= y + 0.02 for x, y in zip(known, (0.5, 0.73), strict=True)), 2)
+
+
+def _soft_saves(found: Found) -> str:
+    """Whether LTL-s takes nearly twice and LTL nearly thrice PV-soft's time: 1.8 and 2.6 at least."""
+    known = _numbers(found, (("ltl_soft", "pv_soft"), ("ltl", "pv_soft")), "native.us")
+    return verdict(sum(x is not None and round(x, 1) >= y for x, y in zip(known, (1.8, 2.6), strict=True)), 2)
+
+
+def _fig_3a(found: Found) -> str:
+    means = [found.get("constrained", f"softness.{LARGE}.pv_soft.{w}.missed.mean") for w in ("1e+04", "1e+08", "1e+12")]
+    hard = [found.get("constrained", f"softness.{LARGE}.{m}.hard.missed.mean") for m in ("pv", "pv_early", "ltl")]
+    if None in means or None in hard:
+        return UNKNOWN
+    falling = [x for x in means if x is not None]
+    return verdict(
+        (falling == sorted(falling, reverse=True)) + (max(x for x in hard if x is not None) < falling[-1]), 2
+    )
+
+
+def _fig_3b(found: Found) -> str:
+    known = {
+        (m, w): found.get("constrained", f"softness.{LARGE}.{m}.{w}.away.mean")
+        for m in ("pv_soft", "ltl_soft")
+        for w in ("1e+08", "1e+12")
+    }
+    soft = [known["pv_soft", w] for w in ("1e+08", "1e+12")]
+    ltl = known["ltl_soft", "1e+12"]
+    if soft[0] is None or soft[1] is None or ltl is None:
+        return UNKNOWN
+    return verdict((soft[1] > soft[0]) + (ltl > soft[1]), 2)
+
+
+def _osim_below(found: Found) -> str:
+    every = bars.counted(found.metrics("delassus"))
+    return verdict(sum(known["pv_osim"] < known["efpa"] for known in every.values() if "efpa" in known), len(every))
+
+
+def _ltl_extremes(found: Found) -> str:
+    """Whether LTL is least on iiwa, most on Atlas and Talos, and KJR above EFPA, robot by robot."""
+    held = []
+    for robot, known in bars.counted(found.metrics("delassus")).items():
+        ranked = sorted(("ltl", "pv_osim", "efpa"), key=lambda m: known.get(m, 0.0))
+        if robot.startswith("Iiwa"):
+            held.append(ranked[0] == "ltl")
+        if robot.startswith(("Atlas", "Talos")):
+            held.append(ranked[-1] == "ltl")
+        held.append(known.get("kjr", 0.0) > known["efpa"])
+    return verdict(sum(held), len(held))
+
+
+def _twice(found: Found) -> str:
+    numbers = [
+        found.ratio("delassus", f"operations.{r}.ltl.operations", f"operations.{r}.pv_osim_fast.operations")
+        for r in HUMANOIDS
+    ]
+    return verdict(sum(x is not None and x >= 1.8 for x in numbers), len(numbers))
+
+
+def _crossing_verdict(found: Found) -> str:
+    """Whether EFPA needs fewer for no stem with 8 branches, and crosses with 10."""
+    metrics = found.metrics("delassus")
+    known = [bars.crossing(metrics, b) if f"stalk.{b}.2.rows" in metrics else None for b in ("8", "10")]
+    if known[0] is None or known[1] is None:
+        return UNKNOWN
+    return verdict((known[0].stem is None) + (known[1].stem is not None), 2)
 
 
 def _both(found: Found, first: str, second: str) -> str:
@@ -114,27 +200,62 @@ def _crossings(found: Found) -> str:
 ENTRIES = (
     drawing("Fig. 1", "a constrained robot; the three sweeps"),
     Entry("Table I", "notation", ("docs/reference/glossary.md",), "no numbers", "[glossary](../reference/glossary.md)"),
+    equations(
+        "Eqs. 1 to 5",
+        "constraints on links, equations of motion, the inverse OSIM",
+        ("kernels/constrained/constraints.py:constraint_rows", "kernels/constrained/problem.py:setup_problem"),
+        "tests/dynamics/test_forward_models.py::test_every_method_agrees_with_least_squares",
+    ),
     Entry(
-        "Sec. II-C",
+        "Remarks 1, 2",
+        "one solution for independent rows; none or many else",
+        ("kernels/constrained/ltl.py:ltl", "dynamics/rows/ranks.py"),
+        "stated",
+        "`ltl` and `pv` say so of dependent rows; proximal methods and `kkt` return the smallest multipliers",
+        command="tests/dynamics/test_forward_redundant.py",
+        verdict="holds",
+    ),
+    Entry(
+        "Eqs. 6 to 8, Sec. II-C",
         "Featherstone's LTL",
         ("kernels/constrained/ltl.py:ltl", "plans/ltl.py:ltl_tree"),
         here="`ltl`, its baseline in all comparisons",
         command="tests/dynamics/test_forward_models.py::test_every_method_agrees_with_least_squares",
     ),
+    equations(
+        "Eqs. 9 to 12",
+        "forward kinematics, and Gauss' principle",
+        ("kernels/tree/kinematics.py", "kernels/tree/rnea.py:forward_pass"),
+        "tests/dynamics/test_forward_models.py::test_every_method_agrees_with_least_squares",
+    ),
     Entry(
-        "Sec. III",
+        "Remarks 3 to 5",
+        "force subspaces are duals of motion subspaces; free variables; a unique solution",
+        here="torques act on joint coordinates, so that no force subspace is needed; mass matrices are checked to be "
+        "positive definite",
+        command="tests/dynamics/test_forward_models.py::test_every_method_agrees_with_least_squares",
+    ),
+    Entry(
+        "Eqs. 13 to 24, Sec. III",
         "PV on chains",
         ("kernels/constrained/bbo.py:pv",),
         here="`pv`; chains are trees",
         command="tests/dynamics/test_forward_models.py::test_every_method_agrees_with_least_squares",
     ),
-    Entry(
-        "Sec. IV",
+    claim(
+        "Eqs. 25 to 35, Sec. IV",
         "the dual Hessian is the inverse OSIM",
+        "equality of the dual Hessian",
         ("kernels/constrained/osim.py:pv_osim",),
-        "proof",
         '`Delassus(robot, "pv_osim").matrix(q)` is `J M⁻¹ J\'`',
-        command="tests/dynamics/test_delassus.py",
+        "tests/dynamics/test_delassus.py",
+        "holds",
+    ),
+    equations(
+        "Eqs. 36 to 49",
+        "PV on trees with floating bases",
+        ("kernels/constrained/bbo.py:pv", "kernels/constrained/bbo_factor.py:propagate_rows"),
+        "tests/dynamics/test_forward_models.py::test_every_method_agrees_with_least_squares",
     ),
     Entry(
         "Algorithm 1",
@@ -191,6 +312,15 @@ ENTRIES = (
             "a second text reveals ranks"
         ),
         "constrained --only growth.ladder",
+        lambda f: f.linear(("ladder", "pv_early"), measure="operations"),
+    ),
+    Entry(
+        "Remarks 6, 7",
+        "L and singular vectors are not formed; rows are exchanged where the first is zero",
+        ("kernels/constrained/pv_early.py:eliminate_row",),
+        "cases of the text",
+        "a reflection for each row of a joint; its sign follows the first entry, and a zero entry needs no exchange",
+        command="tests/kernels/test_pv_early.py",
     ),
     Entry(
         "Remarks 8, 9",
@@ -210,6 +340,7 @@ ENTRIES = (
         ),
         "rows are welds and points where limbs are, the paper's are random matrices",
         "delassus --only operations",
+        _osim_below,
     ),
     Entry(
         "Fig. 2a to 2d, Sec. IX-B",
@@ -219,6 +350,7 @@ ENTRIES = (
         _extremes,
         "of LTL, PV-OSIM and EFPA, all with the dense factor",
         "delassus --only operations",
+        _ltl_extremes,
     ),
     Entry(
         "Fig. 2, Sec. IX-B",
@@ -227,6 +359,7 @@ ENTRIES = (
         "nearly 2 times",
         _against_ltl,
         command="delassus --only operations",
+        verdict=_twice,
     ),
     drawing("Fig. 2e", "the long stalk", "zoo/scaling.py:stalk"),
     Entry(
@@ -237,6 +370,7 @@ ENTRIES = (
         _crossings,
         "our EFPA hands inverse inertias up with fewer operations, so that it crosses earlier",
         "delassus --only stalk",
+        _crossing_verdict,
     ),
     Entry(
         "Table II",
@@ -252,6 +386,7 @@ ENTRIES = (
             "q); four methods are ordered, LTL-s stands beside"
         ),
         TABLE,
+        lambda f: f.ordered("lqr"),
     ),
     Entry(
         "Sec. IX-C1",
@@ -260,6 +395,7 @@ ENTRIES = (
         "14 of 14",
         lambda f: _both(f, "pv", "ltl"),
         command=TABLE,
+        verdict=lambda f: _fewer_verdict(f, "pv", "ltl"),
     ),
     Entry(
         "Sec. IX-C1",
@@ -268,6 +404,7 @@ ENTRIES = (
         "0.48 and 0.73 on Talos (2F+2H), times",
         _early,
         command=TABLE,
+        verdict=_early_saves,
     ),
     Entry(
         "Sec. IX-C2",
@@ -276,6 +413,7 @@ ENTRIES = (
         "2.3 and 3.0 times on Talos (2F+2H)",
         _soft,
         command=TABLE,
+        verdict=_soft_saves,
     ),
     Entry(
         "Fig. 3a",
@@ -284,6 +422,7 @@ ENTRIES = (
         "falling with the weight; hard methods far below",
         lambda f: _residuals(f, "missed"),
         command="constrained --only softness",
+        verdict=_fig_3a,
     ),
     Entry(
         "Fig. 3b",
@@ -292,6 +431,7 @@ ENTRIES = (
         "soft solvers diverge from about 1e8 on, LTL-s more than PV-s",
         lambda f: _residuals(f, "away"),
         command="constrained --only softness",
+        verdict=_fig_3b,
     ),
     Entry(
         "Fig. 4a",
@@ -301,6 +441,7 @@ ENTRIES = (
         lambda f: f"{f.powers('held_chain', (*GROUNDED[:3], 'ltl', 'ltl_soft'))}; {f.claims('held_chain')}",
         "native code, where the paper's generated code of LTL grows too large for its compiler",
         "constrained --only growth.held_chain",
+        lambda f: f.claimed("held_chain"),
     ),
     drawing("Fig. 4b", "the ladder", "zoo/scaling.py:ladder"),
     Entry(
@@ -311,6 +452,97 @@ ENTRIES = (
         lambda f: f"{f.powers('ladder', (*GROUNDED[:3], 'ltl', 'ltl_soft'))}; {f.claims('ladder')}",
         "up to 500 links",
         "constrained --only growth.ladder",
+        lambda f: f.claimed("ladder"),
+    ),
+    claim(
+        "Sec. X-A",
+        "LTL needs up to twice PV's computations on humanoids",
+        "up to 2x more computations",
+        ("kernels/constrained/bbo.py:pv",),
+        lambda f: (
+            f"on {LARGE} `ltl` has {_part(f, 'ltl', 'pv')} times `pv`'s operations, "
+            f"{_part(f, 'ltl', 'pv', 'native.us')} times its native time"
+        ),
+        TABLE,
+        lambda f: verdict(
+            sum(
+                x is not None and x >= 1.5
+                for m in ("operations", "native.us")
+                for x in _numbers(f, (("ltl", "pv"),), m)
+            ),
+            2,
+        ),
+        "printed for Atlas with all limbs held: 1.4 times in time",
+    ),
+    future(
+        "Sec. IX-E",
+        "divide-and-conquer sweeps on several cores",
+        "possibilities for parallelizing",
+        verdict="not here",
+        differs="batches of states share cores; one state runs on one",
+    ),
+    future(
+        "Sec. IX-E",
+        "methods without Lagrange multipliers, for loops",
+        "Lagrange multiplier-free approach",
+        ("kernels/clusters/aba.py:cluster_aba",),
+        "`cluster` and `Minimal`: loops by independent coordinates",
+        "tests/kernels/test_clusters.py",
+    ),
+    future(
+        "Sec. IX-E",
+        "a rank-revealing factor in the place of singular values",
+        "rank-revealing QR decomposition",
+        ("kernels/constrained/pv_early.py:pv_early_iterate",),
+        "reflections take rows out one by one, also at joints of several degrees of freedom",
+        "tests/kernels/test_pv_early.py",
+    ),
+    future(
+        "Sec. IX-E",
+        "generated code where contacts switch",
+        "possible contact situations that may arise",
+        ("dynamics/forward.py:ForwardDynamics",),
+        "rows are switched by an input of the program: one program serves all sets of contacts",
+        "tests/dynamics/test_forward_calls.py",
+    ),
+    future(
+        "Sec. X-B",
+        "internal loops",
+        "include internal kinematic loops",
+        ("kernels/constrained/bbo.py:prox_bbo", "kernels/constrained/lcaba.py:lcaba"),
+        "every method but those for the ground takes loops between bodies",
+        "tests/dynamics/test_forward_models.py",
+    ),
+    future(
+        "Sec. X-B",
+        "frictional and unilateral contacts",
+        "unilateral contact constraints",
+        ("kernels/contact/newton.py:contact_newton",),
+        "contacts with friction in steps: [contact](../how-to/contact.md)",
+        "tests/contact",
+    ),
+    future(
+        "Sec. X-B",
+        "proximal iterations for ill-conditioned and redundant rows",
+        "proximal point iterations",
+        ("kernels/constrained/bbo.py:prox_bbo_iterate",),
+        "`prox_pv`, `prox_bbo`, `prox_ltl`, `lcaba`",
+        "tests/dynamics/test_forward_redundant.py",
+    ),
+    future(
+        "Sec. X-B",
+        "analytical gradients",
+        "Analytical gradients",
+        ("kernels/derivatives/constrained_articulated.py",),
+        "Jacobians in the order of the bodies, and of the factor: `fd.derivatives`",
+        "tests/dynamics/test_constrained_articulated_derivatives.py",
+    ),
+    future(
+        "Sec. X-B",
+        "results of data-driven regulators for robots",
+        "data-driven LQR",
+        verdict="not here",
+        differs="dynamics alone",
     ),
 )
 
@@ -322,4 +554,8 @@ PAPER = Paper(
     algorithms=2,
     tables=2,
     figures=4,
+    equations=68,
+    remarks=9,
+    claims=2,
+    future=9,
 )

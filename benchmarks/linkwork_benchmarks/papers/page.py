@@ -5,15 +5,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from linkwork_benchmarks import report
+from linkwork_benchmarks import report, tables
 from linkwork_benchmarks.papers import clusters, delassus, loops, lqr, proximal
-from linkwork_benchmarks.papers.entry import Entry, Paper
+from linkwork_benchmarks.papers.entry import VERDICTS, Entry, Paper
 from linkwork_benchmarks.papers.found import Found
 
 PAGE = report.REPOSITORY / "docs" / "internals" / "papers.md"
 PAPERS = (loops.PAPER, clusters.PAPER, proximal.PAPER, lqr.PAPER, delassus.PAPER)
 RUN = "python -m linkwork_benchmarks"
-TITLES = ("item", "where", "printed", "here", "what differs, and why", "made by")
+TITLES = ("item", "where", "printed", "here", "verdict", "what differs, and why", "made by")
 
 
 def write(found: Found | None = None, out: Path = PAGE) -> Path:
@@ -24,7 +24,7 @@ def write(found: Found | None = None, out: Path = PAGE) -> Path:
 
 def text(found: Found) -> str:
     """The page."""
-    sections = [_introduction(found), *(_section(paper, found) for paper in PAPERS)]
+    sections = [_introduction(found), _summary(found), *(_section(paper, found) for paper in PAPERS)]
     return "\n\n".join(sections) + "\n"
 
 
@@ -37,8 +37,10 @@ def _introduction(found: Found) -> str:
     count = sum(len(paper.entries) for paper in PAPERS)
     return (
         "# The papers, item by item\n\n"
-        f"Every algorithm, table and figure of five papers, and what they claim, {count} items in all: where it is in "
-        "linkwork, what the paper prints, what is found here, what differs and why, and what makes the number. Made by "
+        f"Every algorithm, numbered equation, table, figure and remark of five papers, what they claim and what they "
+        f"leave for future work, {count} items in all: where it is in linkwork, what the paper prints, what is found "
+        "here, a verdict, what differs and why, and what makes the number. What a paper makes is *here* or *not here*; "
+        "what it states *holds*, *holds in part* (on some systems, or by some measures) or *fails*. Made by "
         f"`{RUN} papers` from the result files of the studies; `{RUN} pages` makes all pages of results. Numbers of "
         "ours are never typed. Papers print times of their own machines: what can be compared is who needs less than "
         "whom, how many times, and how things grow.\n\n"
@@ -60,8 +62,30 @@ def _section(paper: Paper, found: Found) -> str:
 def _cells(entry: Entry, found: Found) -> tuple[str, ...]:
     here = entry.here if isinstance(entry.here, str) else entry.here(found)
     where = ", ".join(_place(place) for place in entry.where)
-    cells = (f"**{entry.item}**: {entry.about}", where, entry.printed, here, entry.differs, _command(entry.command))
+    cells = (
+        f"**{entry.item}**: {entry.about}",
+        where,
+        entry.printed,
+        here,
+        verdict_of(entry, found),
+        entry.differs,
+        _command(entry.command),
+    )
     return tuple(cell.replace("|", "\\|") or "–" for cell in cells)
+
+
+def verdict_of(entry: Entry, found: Found) -> str:
+    """The verdict on an item, by the results found."""
+    return entry.verdict if isinstance(entry.verdict, str) else entry.verdict(found)
+
+
+def _summary(found: Found) -> str:
+    """How many items of each paper have which verdict."""
+    rows = []
+    for paper in PAPERS:
+        given = [verdict_of(entry, found) for entry in paper.entries]
+        rows.append((f"[{paper.name}](#{paper.name})", str(len(given)), *(str(given.count(v)) for v in VERDICTS)))
+    return tables.table(("paper", "items", *VERDICTS), rows)
 
 
 def _place(place: str) -> str:

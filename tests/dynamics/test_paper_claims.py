@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the papers state beside their figures, as facts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import linkwork as lw
+from tests.support.gauss import closed_state
+
+
+@pytest.mark.parametrize("iterations", [1, 2])
+def test_the_augmented_lagrangian_and_the_dual_proximal_point_take_the_same_iterations(iterations: int) -> None:
+    """loops Eq. 56: multipliers eliminated first or last; the penalties are soft, so that iterates are far apart."""
+    robot = lw.zoo.chain_of_loops(3, closing="hinge")
+    s = closed_state(robot, robot.poses["assembled"], np.random.default_rng(0))
+    found = {
+        method: lw.ForwardDynamics(robot, method, regularization=0.1, tolerance=1e-300, max_iterations=iterations)(
+            s.q, s.v, s.tau
+        ).acceleration
+        for method in ("lcaba", "prox_bbo", "prox_ltl")
+    }
+    exact = lw.ForwardDynamics(robot, "kkt")(s.q, s.v, s.tau).acceleration
+    size = np.abs(exact).max()
+    assert np.abs(found["prox_ltl"] - exact).max() > 1e-3 * size
+    for method in ("lcaba", "prox_bbo"):
+        assert np.abs(found[method] - found["prox_ltl"]).max() < 1e-9 * size
+
+
+def test_rows_of_all_links_cost_less_as_multipliers_than_as_springs() -> None:
+    """loops Sec. VII-D: a center of mass couples all bodies in LCABA."""
+    standing = lw.zoo.quadruped_standing()
+    balanced = standing.constrained(lw.constraints.CenterOfMass(axes="xy", name="balance"))
+    operations = {
+        (robot.nc, method): lw.operation_count(lw.ForwardDynamics(robot, method)).total
+        for robot in (standing, balanced)
+        for method in ("lcaba", "prox_bbo")
+    }
+    assert operations[standing.nc, "lcaba"] < operations[standing.nc, "prox_bbo"]
+    assert operations[balanced.nc, "prox_bbo"] < operations[balanced.nc, "lcaba"]
+
+
+def test_rows_of_several_links_are_served_by_every_proximal_method() -> None:
+    """loops Remark 1: a sum of rows on the accelerations of many links."""
+    standing = lw.zoo.quadruped_standing()
+    balance = lw.constraints.CenterOfMass(axes="xy", name="balance")
+    robot = standing.constrained(balance, at=standing.poses["assembled"])
+    s = closed_state(robot, robot.poses["assembled"], np.random.default_rng(0))
+    exact = lw.ForwardDynamics(robot, "kkt")(s.q, s.v, s.tau).acceleration
+    for method in ("lcaba", "prox_bbo", "prox_ltl"):
+        found = lw.ForwardDynamics(robot, method)(s.q, s.v, s.tau).acceleration
+        assert np.abs(found - exact).max() < 1e-8 * np.abs(exact).max()
