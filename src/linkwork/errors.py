@@ -121,7 +121,7 @@ class NotFinite(InputError):
 
 
 class ProgramTooLarge(LinkworkError):
-    """The straight-line program for this mechanism would be unreasonably large; use the native way."""
+    """The straight-line program for this mechanism would have more operations than are allowed."""
 
 
 class DeviceError(LinkworkError):

@@ -128,7 +128,7 @@ def test_nothing_is_fetched_from_outside(site: Path) -> None:
 
 
 def test_every_public_name_is_in_the_reference(site: Path) -> None:
-    known = set().union(*(read(path).anchors for path in (site / "reference" / "api").glob("*.html")))
+    known = set().union(*(read(path).anchors for path in (site / "reference").rglob("*.html")))
     spaces = [name for name in lw.__all__ if inspect.ismodule(getattr(lw, name)) and name != "zoo"]
     names = [name for name in lw.__all__ if name not in spaces]
     names += [f"{space}.{name}" for space in spaces for name in getattr(lw, space).__all__]
@@ -158,7 +158,7 @@ def test_docstrings_of_the_reference_are_markdown(site: Path) -> None:
     assert "<blockquote>" not in models
     assert "language-pycon" in models
     dynamics = read(site / "reference" / "api" / "dynamics.html").links
-    assert "#linkwork.Evaluator.bind" in dynamics and "errors.html#linkwork.errors.NotConverged" in dynamics
+    assert "#linkwork.Evaluator.bind" in dynamics and "../errors.html#linkwork.errors.NotConverged" in dynamics
 
 
 def test_formulas_are_mathml(site: Path) -> None:

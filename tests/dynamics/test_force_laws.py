@@ -171,6 +171,8 @@ def test_elements_act_in_batches_and_compiled_code_and_in_float32() -> None:
     [
         (lambda: arm().with_forces(lw.Spring("nowhere", "tip", 3.0)), "no body or frame 'nowhere'"),
         (lambda: arm().with_forces(lw.forces.TorsionSpring("ball", stiffness=1.0)), "several coordinates"),
+        (lambda: lw.Spring("crank", 100.0), r"'body' or \('body', \(x, y, z\)\), not as 100.0"),
+        (lambda: lw.Spring("crank", ("tip", 1.0, 2.0)), "not as"),
         (lambda: lw.Force("tip", lambda t: (1, 2)), "needs 3 .* or 6"),
         (lambda: lw.Force("tip", 3.0), "needs a function"),
         (lambda: lw.forces.Friction("yaw", -1.0), "coulomb friction is -1"),

@@ -50,7 +50,7 @@ class Graph:
         if size >= self.limit:
             raise ProgramTooLarge(
                 f"the straight-line program would have more than {self.limit} operations; "
-                "use the native way, which needs no program per mechanism"
+                "call the evaluator without compile(): its native code needs no program for each mechanism"
             )
 
     def input(self, array: int, place: int) -> Symbol:

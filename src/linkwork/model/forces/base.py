@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from linkwork.errors import ModelError
+from linkwork.inputs import shown
 from linkwork.model.arrays import Floats
 from linkwork.model.expressions import INPUT
 from linkwork.model.functions import Tape, record
@@ -123,8 +124,11 @@ class ForceElement:
 
 def placed(place: Place) -> tuple[str, Placement]:
     """A place as the name of a body or frame, and where in it."""
-    name, at = (place, (0.0, 0.0, 0.0)) if isinstance(place, str) else place
-    return str(name), as_placement(at)
+    if isinstance(place, str):
+        return place, as_placement((0.0, 0.0, 0.0))
+    if not isinstance(place, tuple | list) or len(place) != 2 or not isinstance(place[0], str):
+        raise ModelError(f"a point is given as 'body' or ('body', (x, y, z)), not as {shown(place)}")
+    return place[0], as_placement(place[1])
 
 
 @dataclass(frozen=True, eq=False)
