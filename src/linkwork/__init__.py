@@ -7,7 +7,8 @@
 >>> fd(robot.neutral(), [0.0] * robot.nv, [0.0] * robot.nv).acceleration[:3]
 array([ 0.  ,  0.  , -9.81])
 
-What most programs use is at the top: models, evaluators, functions of a state, simulation. The rest is in namespaces:
+The names that most programs use are at the top: models, evaluators, functions of a state, simulation. The rest is in
+namespaces:
 
 | namespace                 | what it has                                                                              |
 |---------------------------|------------------------------------------------------------------------------------------|

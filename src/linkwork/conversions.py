@@ -128,7 +128,7 @@ CONVERSIONS: dict[str, Callable[[Any, str], Any]] = {
     "str | os.PathLike[str]": file_path,
     "str | PathLike[str]": file_path,
 }
-"""How arguments are converted, by their annotation."""
+"""Conversions of arguments, by their annotation."""
 
 WORDS = {
     "Model": "a Mechanism (from load, Builder or compose)",

@@ -47,7 +47,7 @@ class ModelError(LinkworkError):
     """A mechanism or a model file is wrong.
 
     Args:
-        message: What is wrong.
+        message: The mistake.
         file: The model file, if the mechanism comes from one.
         line: The line in it.
         element: The element in it.
@@ -81,9 +81,9 @@ class CannotSave(ModelError):
     """A format cannot say something of a mechanism that changes its dynamics; nothing was written.
 
     Args:
-        message: What it is, where, and which other formats can say it.
+        message: The property, its place, and formats that have it.
         format: The format.
-        kinds: What kinds of properties are refused: words of ``drop``, and joints, bodies, names.
+        kinds: Kinds of properties that are refused: words of ``drop``, and joints, bodies, names.
         refused: Each of them: its kind, where it is, and what it is.
     """
 
@@ -125,14 +125,14 @@ class ProgramTooLarge(LinkworkError):
 
 
 class DeviceError(LinkworkError):
-    """There is no GPU, no driver of it, or it refused what was asked of it."""
+    """There is no GPU, no driver of it, or it refused a call."""
 
 
 class KernelError(LinkworkError):
     """Kernel text says something that is outside its language.
 
     Args:
-        message: What that is.
+        message: The feature.
         kernel: Name of the function.
         file: Where it is.
         line: The line in that file.
@@ -159,7 +159,7 @@ class AssemblyError(LinkworkError):
     """The loops of a mechanism could not be closed.
 
     Args:
-        message: What was found.
+        message: The finding.
         constraint: Name of the constraint that is farthest from closed.
         gap: Its largest error.
         q: The best configuration found; of a batch, all states, those that were closed among them.
@@ -190,7 +190,7 @@ class SingularMassMatrix(LinkworkError):
     """A joint moves no mass: nothing says how it accelerates.
 
     Args:
-        message: What was found.
+        message: The finding.
         joint: Name of the joint.
     """
 
@@ -200,11 +200,11 @@ class SingularMassMatrix(LinkworkError):
 
 
 class SingularConstraints(LinkworkError):
-    """Constraints are not independent, and the method that was asked for needs them to be."""
+    """Constraints are not independent, and the chosen method needs them to be."""
 
 
 class NotConverged(LinkworkError):
-    """An iteration stopped before it reached its tolerance (raised only when asked for)."""
+    """An iteration stopped before it reached its tolerance (raised on request only)."""
 
 
 class StateWarning(UserWarning):
@@ -216,4 +216,4 @@ class SimulationWarning(UserWarning):
 
 
 class ModelWarning(UserWarning):
-    """A model file says something doubtful, and the mechanism is loaded as the file says."""
+    """A model file has an implausible value, and the mechanism is loaded with it."""

@@ -48,7 +48,7 @@ ForwardMethod = Literal[
 """Methods of forward dynamics: `dynamics.methods.METHODS`."""
 
 SimulationMethod = ForwardMethod | Literal["auto", "minimal"]
-"""The same for `simulate`, or minimal coordinates."""
+"""Methods of `simulate`: those of forward dynamics, or minimal coordinates."""
 StepMethod = Literal["auto", "minimal"]
 """Of compiled steps: forward dynamics of all joints, or minimal coordinates."""
 
@@ -133,10 +133,10 @@ Lanes = Literal["auto", 1, 2, 4, 8, 16]
 """States that share one SIMD register."""
 
 Integrator = Literal["euler", "rk4", "dopri5"]
-"""How steps are made: `simulation.INTEGRATORS`."""
+"""Integrators of steps: `simulation.INTEGRATORS`."""
 
 SimulationIntegrator = Literal["euler", "rk4", "dopri5", "radau"]
-"""How `simulate` makes them."""
+"""Integrators of `simulate`."""
 
 ContactSolver = Literal["newton", "admm", "pgs"]
 """Solvers of steps with contacts: `contact.step.SOLVERS`."""
@@ -145,7 +145,7 @@ JointProperty = Literal["limits", "damping", "friction"]
 """What joints may lose where `Mechanism.optimized` lets them close loops: `mechanism.connections.PROPERTIES`."""
 
 ContactStiffness = Literal["hard", "soft"]
-"""How contacts give way: not at all, or as MuJoCo's do."""
+"""Rigid contacts, or compliant ones as in MuJoCo."""
 
 ContactLaw = bool | Literal["soft"] | None
 """Whether contact pairs touch, and whether they are soft; None: as the robot has them."""
@@ -181,7 +181,7 @@ TimeConstant = float | Literal["auto"] | None
 
 
 LARGEST = 2**53
-"""Whole numbers beyond it are taken for mistakes: no float holds them, and nobody waits for so many of anything."""
+"""Whole numbers beyond it are taken for mistakes: floats do not represent them exactly."""
 
 INNER = frozenset({"linkwork", "functools"})
 """Modules whose frames a warning does not point to: this package, and properties that are computed once."""

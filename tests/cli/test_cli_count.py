@@ -90,7 +90,7 @@ def test_what_does_not_move_is_a_message(command: str, tmp_path: Path) -> None:
     wall = tmp_path / "wall.urdf"
     wall.write_text(robot_text(link("wall"), name="wall"))
     still = run(command, str(wall))
-    assert still.exit_code == 1 and "nothing moves in 'wall'" in words(still.stderr)
+    assert still.exit_code == 1 and "'wall' has no joints" in words(still.stderr)
 
 
 def test_rotors_without_mass_are_counted(tmp_path: Path) -> None:

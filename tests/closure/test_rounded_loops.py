@@ -13,7 +13,7 @@ import pytest
 import linkwork as lw
 from linkwork.closure.assembly import assemble
 from linkwork.closure.loop_rounding import loop_rounding
-from linkwork.closure.mobility import mobility, state_doubt
+from linkwork.closure.mobility import mobility, state_warning
 from linkwork.mechanism import Mechanism
 from tests.support.gauss import distance
 from tests.support.rounded import three_cranks, wrist
@@ -213,8 +213,8 @@ def test_forward_dynamics_says_when_a_velocity_opens_loops() -> None:
     with pytest.warns(lw.errors.StateWarning, match="project_velocity"):
         lw.ForwardDynamics(robot)(q, np.ones(robot.nv), np.zeros(robot.nv))
     on = np.ones(robot.nc, dtype=bool)
-    assert state_doubt(robot, q, robot.project_velocity(q, np.ones(robot.nv)), on) is None
-    assert state_doubt(robot, q, np.zeros(robot.nv), on) is None
+    assert state_warning(robot, q, robot.project_velocity(q, np.ones(robot.nv)), on) is None
+    assert state_warning(robot, q, np.zeros(robot.nv), on) is None
 
 
 @pytest.mark.parametrize("method", ["lcaba", "prox_bbo", "prox_ltl", "cluster", "kkt"])

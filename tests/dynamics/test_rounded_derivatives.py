@@ -124,7 +124,7 @@ def test_exact_loops_need_no_singular_values(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_factor_that_disagrees_with_the_solution_is_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever the reason: here, rows that count as dependent where they are not, and no doubt of that."""
+    """Whatever the reason: here, rows that count as dependent where they are not, and are not reported as uncertain."""
     robot = lw.zoo.watt("line")
     q = robot.poses["assembled"]
     v, tau = robot.project_velocity(q, np.ones(robot.nv)), np.ones(robot.nv)

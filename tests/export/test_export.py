@@ -278,9 +278,9 @@ def test_an_assembly_and_projected_velocities(tmp_path: Path) -> None:
     closed, search = built(lw.export.export_c(assembly, tmp_path / "assembly.c"))(q + 0.01)
     assert_close(closed, assembly(q + 0.01), RELATIVE)
     assert search[2] <= 1e-13
-    allowed, doubt = built(lw.export.export_c(projection, tmp_path / "projection.c"))(q, v + 1.0)
+    allowed, uncertain = built(lw.export.export_c(projection, tmp_path / "projection.c"))(q, v + 1.0)
     assert_close(allowed, projection(q, v + 1.0), RELATIVE)
-    assert doubt == 0.0
+    assert uncertain == 0.0
 
 
 # Parts ---------------------------------------------------------------------------------------------------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Analysis of a mechanism: the pose at which its loops are closed, mobility and redundancy there, what is doubtful."""
+"""Analysis of a mechanism: the pose at which its loops are closed, mobility and redundancy there, warnings."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ READ_AS = {
     "MJCF": 'angles in degrees unless <compiler angle="radian"/>, quaternions (w, x, y, z)',
     "USD": "angles in degrees, quaternions (w, x, y, z)",
 }
-"""How a format writes angles and rotations, which are radians and (x, y, z, w) in q."""
+"""Notation of angles and rotations by format; in q they are radians and (x, y, z, w)."""
 
 
 def analyze(
@@ -116,7 +116,7 @@ def analyze(
         sensors=tuple(SensorReport(s.name, s.type, s.of, s.refused) for s in robot.sensors),
         poses=tuple(NamedPoseReport(name, _largest_error(robot, q), _numbers(q)) for name, q in robot.poses.items()),
         contacts=tuple(_contact(pair) for pair in robot.contacts),
-        warnings=(*warnings, *_doubts(analyzed, mobility)),
+        warnings=(*warnings, *_warnings_of(analyzed, mobility)),
         notes=(*notes, *_notes(robot, analyzed, mobility, constraints, assembly.tolerance)),
     )
 
@@ -221,7 +221,7 @@ def _enabled(robot: Mechanism) -> list[Constraint]:
 
 
 def _analyzed_pose(robot: Mechanism, pose: str | None, assembly: AssemblyOptions) -> PoseReport:
-    """The pose asked for, or else the first of the file at which the loops are closed; assembled if need be."""
+    """The chosen pose, or else the first of the file at which the loops are closed; assembled if need be."""
     starts = [pose] if pose is not None else [NEUTRAL, *(name for name in robot.poses if name != NEUTRAL)]
     gaps = {name: _largest_error(robot, _configuration(robot, name)) for name in starts}
     for name, gap in gaps.items():
@@ -327,7 +327,7 @@ def _shared(joints: Sequence[str], members: Sequence[ConstraintReport]) -> tuple
 # Warnings and notes --------------------------------------------------------------------------------
 
 
-def _doubts(pose: PoseReport, mobility: MobilityReport) -> Iterable[str]:
+def _warnings_of(pose: PoseReport, mobility: MobilityReport) -> Iterable[str]:
     if pose.failure is not None:
         yield pose.failure
     elif mobility.conflicting:

@@ -118,7 +118,7 @@ def _report() -> Any:
         raise LinkworkError(_MISSING.format(error)) from None
 
 
-def results_of(found: Sequence[ModelTiming]) -> dict[str, Any]:
+def results_of(timings: Sequence[ModelTiming]) -> dict[str, Any]:
     """Times of models with the machine and versions."""
     here = _report().circumstances()
     return {
@@ -126,7 +126,7 @@ def results_of(found: Sequence[ModelTiming]) -> dict[str, Any]:
         "date": here["date"],
         "machine": here["machine"],
         "versions": here["versions"],
-        "files": [timing.as_json() for timing in found],
+        "files": [timing.as_json() for timing in timings],
     }
 
 
@@ -160,9 +160,9 @@ def save(results: dict[str, Any], tables: Sequence[ResultTable], flat: ResultTab
             raise LinkworkError(f"cannot write {place}: {error.strerror or error}") from None
 
 
-def save_times(results: dict[str, Any], found: Sequence[ModelTiming], places: Sequence[Path]) -> None:
+def save_times(results: dict[str, Any], timings: Sequence[ModelTiming], places: Sequence[Path]) -> None:
     """Write times of models."""
-    tables = [replace(table, title=f"{timing.name}: {table.title}") for timing in found for table in timing.tables()]
+    tables = [replace(table, title=f"{timing.name}: {table.title}") for timing in timings for table in timing.tables()]
     models = ("file", "name", "nv", "nc")
     times = ("quantity", "by", "backend", "us", "ratio", "error")
     rows = [

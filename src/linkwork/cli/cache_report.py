@@ -19,7 +19,7 @@ from linkwork.inputs import plural
 
 @dataclass(frozen=True)
 class CacheReport:
-    """The state of the cache, and the entries that were removed (None if that was not asked for)."""
+    """The state of the cache, and the entries that were removed (None if that was not requested)."""
 
     folder: str
     limit: int

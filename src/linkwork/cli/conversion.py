@@ -99,7 +99,7 @@ class Conversion:
     new: Path
     format: str
     warnings: Sequence[str]
-    """What was doubtful in the file, and what the new one says otherwise."""
+    """Warnings of loading, and differences of the new file."""
 
     def as_json(self) -> dict[str, Any]:
         """For JSON; keys are explained in docs/reference/cli.md."""
@@ -148,5 +148,5 @@ def _as_options(message: str) -> str:
     return re.sub(r"format='(\w+)'", r"--to \1", message)
 
 
-def _drops(found: re.Match[str]) -> str:
-    return " ".join(f"--drop {kind}" for kind in re.findall(r"\w+", found[1]))
+def _drops(match: re.Match[str]) -> str:
+    return " ".join(f"--drop {kind}" for kind in re.findall(r"\w+", match[1]))

@@ -17,8 +17,8 @@ def check_live(options: SimulationOptions, record: RecordOptions, *, view: bool,
     """Raise `UsageError` for what a simulation without an end does not have.
 
     Args:
-        options: How it is simulated.
-        record: What would be saved.
+        options: Options of the simulation.
+        record: Files to be saved.
         view: Whether the trajectory would be shown.
         as_json: Whether a summary would be printed.
     """
@@ -37,8 +37,8 @@ def view_live(
 
     Args:
         robot: The model.
-        request: How it was loaded, and where it starts.
-        options: How it is simulated.
+        request: Options of loading, and the start.
+        options: Options of the simulation.
         viewer: Keyword arguments of ``view``.
         playing: Whether it runs at once.
     """
@@ -53,7 +53,7 @@ def view_file(robot: Mechanism, request: ModelRequest, viewer: dict[str, Any]) -
 
     Args:
         robot: The model.
-        request: How it was loaded, and where it starts.
+        request: Options of loading, and the start.
         viewer: Keyword arguments of ``view``.
     """
     request.check_pose(robot)

@@ -81,15 +81,15 @@ def load_model(file: Path, request: ModelRequest) -> tuple[Mechanism, list[str]]
 
 
 def load_moving(file: Path, request: ModelRequest) -> Mechanism:
-    """The mechanism, which must have joints: nothing is computed where nothing moves."""
+    """The mechanism, which must have joints: without joints there is nothing to compute."""
     robot, _ = load_model(file, request)
     if robot.nv == 0:
-        raise UnsupportedFeature(f"nothing moves in '{robot.name}': it has no joints")
+        raise UnsupportedFeature(f"'{robot.name}' has no joints")
     return robot
 
 
 def start_configuration(robot: Mechanism, request: ModelRequest) -> Floats:
-    """The pose asked for, or ``home``, or the first of the file, or the neutral one, with loops closed near it."""
+    """The chosen pose, or ``home``, or the first of the file, or the neutral one, with loops closed near it."""
     request.check_pose(robot)
     home = [HOME] if HOME in robot.poses else []
     candidates = [request.pose] if request.pose is not None else [*home, *robot.poses, NEUTRAL]

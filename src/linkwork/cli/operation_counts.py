@@ -89,7 +89,7 @@ def count_file(file: Path, request: ModelRequest, methods: Sequence[str] = ()) -
 
 
 def known_methods(robot: Mechanism, asked: Sequence[str]) -> list[str]:
-    """The methods asked for, which must be applicable to the robot, or all that are."""
+    """The chosen methods, which must be applicable to the robot, or all that are."""
     served = lw.methods.methods_for(robot)
     for name in asked:
         if check_method(name, ["auto", *METHODS]) != "auto":

@@ -145,10 +145,10 @@ def expand_option_groups(command: Callable[..., None]) -> Callable[..., None]:
             parameters.append(parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=hints[name]))
 
     @wraps(command)
-    def expanded(**given: Any) -> None:
+    def expanded(**arguments: Any) -> None:
         for name, group in groups.items():
-            given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
-        command(**given)
+            arguments[name] = group(**{field.name: arguments.pop(field.name) for field in fields(group)})
+        command(**arguments)
 
     expanded.__dict__["__signature__"] = Signature(parameters)
     expanded.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}

@@ -239,21 +239,21 @@ _BAR = 20
 """Characters of the longest bar."""
 
 
-def draw_counts(console: Console, found: Counts) -> None:
+def draw_counts(console: Console, counts: Counts) -> None:
     """All of ``linkwork count``."""
-    console.print(Text(printable(found.name), "bold"), Text(f"(nv {found.nv}, nc {found.nc})", "dim"))
+    console.print(Text(printable(counts.name), "bold"), Text(f"(nv {counts.nv}, nc {counts.nc})", "dim"))
     for quantity in ("forward_dynamics", "inverse_dynamics", "delassus_matrix"):
-        rows = [c for c in found.counts if c.quantity == quantity]
+        rows = [c for c in counts.counts if c.quantity == quantity]
         if rows:
-            _draw_methods(console, quantity.replace("_", " ").capitalize(), rows, found.iterations)
-    others = [c for c in found.counts if not c.method]
+            _draw_methods(console, quantity.replace("_", " ").capitalize(), rows, counts.iterations)
+    others = [c for c in counts.counts if not c.method]
     columns = [("quantity", False), ("operations", True), *((kind, True) for kind in _KINDS), ("others", True)]
     table(
         console, "Other quantities", columns, [(c.quantity.replace("_", " "), str(c.total), *_kinds(c)) for c in others]
     )
-    if found.notes:
+    if counts.notes:
         heading(console, "Notes", "cyan")
-        for note in found.notes:
+        for note in counts.notes:
             item(console, note)
 
 

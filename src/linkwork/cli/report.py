@@ -14,7 +14,7 @@ NEUTRAL = "neutral"
 """The pose that every model has."""
 
 CLOSED_TOLERANCE = 1e-6
-"""A loop whose error (meters or radians) is at most this counts as closed, unless asked otherwise."""
+"""A loop whose error (meters or radians) is at most this counts as closed, by default."""
 
 
 @dataclass(frozen=True)
@@ -189,7 +189,7 @@ class ModelReport:
     coordinates: str
     """Units of q, and how quaternions stand in it."""
     read_as: str
-    """How the file writes angles and quaternions, which are these coordinates once it is read."""
+    """The file's notation of angles and quaternions, which are these coordinates after loading."""
     dof: int
     """Degrees of freedom at the pose: nv less the rank of the constraints."""
     pose: PoseReport
@@ -205,7 +205,7 @@ class ModelReport:
     contacts: tuple[ContactReport, ...]
     """Pairs of shapes that may touch."""
     warnings: tuple[str, ...]
-    """What is doubtful; ``linkwork check --strict`` takes each for an error."""
+    """Warnings; ``linkwork check --strict`` treats each as an error."""
     notes: tuple[str, ...]
     """What is worth knowing."""
 

@@ -27,7 +27,7 @@ class ResultTable:
     heads: tuple[str, ...]
     rows: Sequence[tuple[Cell, ...]]
     words: int
-    """How many columns are words."""
+    """Number of columns are words."""
 
     def used(self) -> ResultTable:
         """The table without empty columns of numbers."""

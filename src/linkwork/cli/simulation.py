@@ -92,7 +92,7 @@ class SimulationResult:
         return {name: {"largest": _finite(most[name]), "last": _finite(totals[name][-1])} for name in pressed}
 
     def save(self, record: RecordOptions) -> None:
-        """Write the files asked for."""
+        """Write the requested files."""
         if record.out is not None:
             self.trajectory.save(record.out)
         if record.plot is not None:
@@ -206,8 +206,8 @@ def placed(robot: Mechanism, request: ModelRequest, options: SimulationOptions) 
 
     Args:
         robot: The mechanism of a file.
-        request: How it was loaded.
-        options: How it is simulated.
+        request: Options of loading.
+        options: Options of the simulation.
     """
     q = start_configuration(robot, request)
     knows_contacts = options.integrator == "euler" and options.method in (None, "auto", "lcaba")

@@ -16,13 +16,13 @@ from linkwork.model.shapes import Ground, Shape
 
 
 def on_own_ground(robot: Mechanism, request: ModelRequest) -> Mechanism:
-    """The robot with the plane z = 0, if it floats, touches nothing of the world, and nobody said what it touches.
+    """The robot with the plane z = 0, if it floats, touches nothing of the world, and no contacts were given.
 
     All its shapes for collision may touch the plane. A robot with a fixed base stays what it is.
 
     Args:
         robot: The mechanism of a file.
-        request: How it was loaded.
+        request: Options of loading.
     """
     touches_world = any(WORLD in (pair.first.body, pair.second.body) for pair in robot.contacts)
     shapes = any(shape.collides and shape.body != WORLD for shape in robot.shapes)

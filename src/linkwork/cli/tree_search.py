@@ -58,19 +58,19 @@ def _shown(wanted: bool, name: str) -> Iterator[Progress | None]:
         )
 
 
-def as_json(file: Path, found: Optimized) -> dict[str, Any]:
+def as_json(file: Path, optimized: Optimized) -> dict[str, Any]:
     """The result for JSON; keys are explained in docs/reference/cli.md."""
     return {
         "linkwork": lw.__version__,
         "file": str(file),
-        "name": found.original.name,
-        "before": {**asdict(found.before), **_sizes(found.original)},
-        "after": {**asdict(found.after), **_sizes(found.robot)},
-        "saved": found.saved,
-        "changes": list(found.changes),
-        "counted": found.counted,
-        "complete": found.complete,
-        "seconds": found.seconds,
+        "name": optimized.original.name,
+        "before": {**asdict(optimized.before), **_sizes(optimized.original)},
+        "after": {**asdict(optimized.after), **_sizes(optimized.robot)},
+        "saved": optimized.saved,
+        "changes": list(optimized.changes),
+        "counted": optimized.counted,
+        "complete": optimized.complete,
+        "seconds": optimized.seconds,
     }
 
 
@@ -78,27 +78,27 @@ def _sizes(robot: lw.Mechanism) -> dict[str, int]:
     return {"nv": robot.nv, "nc": robot.nc, "bodies": len(robot.joints)}
 
 
-def draw_optimized(console: Console, found: Optimized) -> None:
+def draw_optimized(console: Console, optimized: Optimized) -> None:
     """All of ``linkwork optimize``."""
-    before, after = found.before, found.after
+    before, after = optimized.before, optimized.after
     console.print(
-        Text(printable(found.original.name), "bold"),
-        Text(f"{before.operations} -> {after.operations} operations, {100 * found.saved:.1f} % saved"),
+        Text(printable(optimized.original.name), "bold"),
+        Text(f"{before.operations} -> {after.operations} operations, {100 * optimized.saved:.1f} % saved"),
     )
-    sizes = [_sizes(found.original), _sizes(found.robot)]
+    sizes = [_sizes(optimized.original), _sizes(optimized.robot)]
     records(
         console,
         [
             {
                 "method": f"{before.method} -> {after.method}",
                 **{name: f"{sizes[0][name]} -> {sizes[1][name]}" for name in sizes[0]},
-                "counted": f"{plural(found.counted, 'candidate')} in {found.seconds:.1f} s",
+                "counted": f"{plural(optimized.counted, 'candidate')} in {optimized.seconds:.1f} s",
             }
         ],
     )
     heading(console, "Changes")
-    for change in found.changes or ("none: no candidate has fewer operations",):
+    for change in optimized.changes or ("none: no candidate has fewer operations",):
         item(console, change)
-    if not found.complete:
+    if not optimized.complete:
         heading(console, "Notes", "cyan")
         item(console, "time was up before all candidates were counted: --seconds gives more")

@@ -56,7 +56,7 @@ ALONE = 5
 """Attempts to close one loop alone, to say which it is that cannot be closed."""
 
 EXAMINED = 24
-"""How many loops are tried alone, the widest open first."""
+"""Number of loops are tried alone, the widest open first."""
 
 
 # Assembling ----------------------------------------------------------------------------------------

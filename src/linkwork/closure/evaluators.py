@@ -173,7 +173,7 @@ class Assembly(BaseEvaluator):
 class VelocityProjection(BaseEvaluator):
     """Velocities closest to given ones that satisfy the constraints: ``projection(q, v)``.
 
-    What `Mechanism.project_velocity` gives; `bind` makes a call for a control loop, `compile` machine code for this
+    As `Mechanism.project_velocity`; `bind` makes a call for a control loop, `compile` machine code for this
     robot.
 
     Args:

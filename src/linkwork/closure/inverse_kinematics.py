@@ -54,9 +54,9 @@ class InverseKinematicsSolution:
     iterations: int | Integers
     """Over all attempts."""
     attempts: int | Integers
-    """How often it started."""
+    """Number of starts."""
     message: str
-    """How it went, in words: which targets are out of reach, by how much, and which joints are at their limits."""
+    """Explanation: which targets are out of reach, by how much, and which joints are at their limits."""
 
 
 def inverse_kinematics(

@@ -22,9 +22,9 @@ from linkwork.quantities.functions import constraint_error, constraint_jacobian
 from linkwork.quantities.scales import joint_units, row_units
 
 NEAR = 0.05
-"""How far from a closed configuration others are tried, in rad and lengths of the robot."""
+"""Distance of perturbed configurations from a closed one, in rad and lengths of the robot."""
 TRIES = 3
-"""How many."""
+"""Number of perturbed configurations."""
 
 
 def loop_gap(robot: Model, q: Floats, J: Floats | None = None) -> Floats:
@@ -95,7 +95,7 @@ def _closed_pose(robot: Model) -> Floats | None:
                 return _closed(robot, q, attempts=1)
             except AssemblyError:  # the next may be nearer
                 continue
-    try:  # nearly closed first: how nearly loops close at all is what is asked
+    try:  # nearly closed first: the least error of the loops is needed
         near = _closed(robot, robot.neutral(), limits=False, tolerance=ROUNDED * largest_unit(robot))
     except AssemblyError:
         return None

@@ -103,12 +103,13 @@ class Minimal:
 
         Newton's method on the tied ones, until errors are below ``tolerance`` or as small as rounding lets them be,
         that of the robot's numbers included.
-        Loops often close in several ways (a knee bends forwards or backwards), and far from closed it may find another
-        than the one that was meant, without a word: lead it in small steps, each from the configuration before.
+        Loops often close in several configurations (a knee bends forwards or backwards), and far from closed it may
+        find another than the one that was meant, without a warning: lead it in small steps, each from the configuration
+        before.
 
         Args:
             q: Configuration near one with closed loops, ``(nq,)``.
-            tolerance: How far a row may be open.
+            tolerance: Largest error of a row.
             max_iterations: The most iterations.
         """
         at: Array = self.robot.integrate(q, np.zeros(self.robot.nv))
@@ -135,7 +136,7 @@ class Minimal:
 
         Args:
             x: One number for each free degree of freedom, ``(..., ny)``.
-            name: What errors call it.
+            name: Its name in errors.
         """
         values = finite_floats(x, name)
         if values.shape[-1:] != (self.ny,):
@@ -187,7 +188,7 @@ def without_pivots(known: Differentiated) -> Differentiated:
     """Inputs and results of derivatives without the last output, the least pivot.
 
     Args:
-        known: The same with all outputs.
+        known: Evaluator with all outputs.
     """
     *names, _ = known.results
     return replace(known, results={name: known.results[name] for name in names})

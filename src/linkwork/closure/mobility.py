@@ -81,7 +81,7 @@ def _massless_at(robot: Model) -> Floats | None:
     return M
 
 
-def state_doubt(robot: Model, q: Floats, v: Floats, on: npt.NDArray[np.bool_]) -> str | None:
+def state_warning(robot: Model, q: Floats, v: Floats, on: npt.NDArray[np.bool_]) -> str | None:
     """A warning for one state of a robot whose rows are ``on``: loops that are wide open, or opened by ``v``."""
     J = quantity(robot, "constraint_jacobian")(q)
     holds = on & which_holonomic(robot)
@@ -210,8 +210,8 @@ class Mobility:
     singular_values: Floats
     """Of the Jacobian without units, the largest first; ranks that are a close call show here."""
     rounding: int = 0
-    """How many of them are not zero, and were taken to be: loops close to the rounding of numbers in a file only, and
-    these rows bind no more than that."""
+    """Number of them that are not exactly zero but count as zero: loops close to the rounding of numbers in a file
+    only, and these rows bind no more than that."""
 
     @property
     def redundancy(self) -> int:

@@ -17,7 +17,7 @@ from linkwork.model.arrays import Floats
 from linkwork.model.model import Model
 
 DRAWS = 50
-"""How often states that do not close are drawn again."""
+"""Number of times that states that do not close are drawn again."""
 TRIES = 3
 """Attempts to close one of them."""
 

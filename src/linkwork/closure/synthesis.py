@@ -38,7 +38,7 @@ class Synthesis:
     error: float
     """Root of the mean square of what is left, in m or rad."""
     evaluations: int
-    """How many designs were tried."""
+    """Number of designs that were tried."""
     message: str
     """Why it ended."""
 
@@ -161,8 +161,8 @@ def synthesize(
         driver: A joint with one coordinate.
         values: Its coordinates, ``(k,)``, in steps that the assembly can follow.
         goals: By frame, points in the world ``(k, 3)``; by joint, coordinates ``(k,)``. NaN: anything.
-        free: What may change: ``{"joint_position": {"B": "x", "D": "xz"}, "anchor_position": {"C": ("x", "x")},
-            "length": {"rod": ""}}``.
+        free: Parameters that may change: ``{"joint_position": {"B": "x", "D": "xz"}, "anchor_position": {"C": ("x",
+            "x")}, "length": {"rod": ""}}``.
         q: A configuration near the first, ``(nq,)``; by default the assembled one.
         phase: Whether the driver may start elsewhere.
         bounds: Of all numbers that may change.

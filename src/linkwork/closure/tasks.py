@@ -38,9 +38,9 @@ class FrameTask:
         pose: Position and orientation at once.
         position: Position alone, ``(..., 3)``, in meters.
         orientation: Rotation matrix alone, ``(..., 3, 3)``.
-        position_weight: What a distance of the robot's length counts; or three numbers, for the world's axes, of which
+        position_weight: Weight of a distance of the robot's length; or three numbers, for the world's axes, of which
             some may be 0.
-        orientation_weight: What an angle of one radian counts; or three numbers, for the frame's axes.
+        orientation_weight: Weight of an angle of one radian; or three numbers, for the frame's axes.
     """
 
     frame: str
@@ -83,7 +83,7 @@ class CenterOfMassTask:
 
     Args:
         position: In the world, ``(..., 3)``, in meters.
-        weight: What a distance of the robot's length counts; or three numbers, for the world's axes, of which some may
+        weight: Weight of a distance of the robot's length; or three numbers, for the world's axes, of which some may
             be 0: ``(1, 1, 0)`` leaves the height free.
     """
 
@@ -108,7 +108,7 @@ class PostureTask:
 
     Args:
         q: The posture, ``(..., nq)``.
-        weight: What a radian, or the robot's length, counts: one number for all joints, or those of some by name; the
+        weight: Weight of a radian, or of the robot's length: one number for all joints, or those of some by name; the
             others then do not count.
     """
 

@@ -13,7 +13,7 @@ CLOSED = 1e-13
 """Errors below this are closed loops after assembly; rounding of most robots is smaller. Part of: the robot's length,
 or a radian. Test: tests/closure/test_assemble.py"""
 SINGLE_CLOSED = 1e-6
-"""The same in single precision. Part of: the same. Test: tests/closure/test_closure_evaluators.py"""
+"""In single precision. Part of: as above. Test: tests/closure/test_closure_evaluators.py"""
 CLOSED_BY_PROJECTION = 1e-12
 """Errors below this are closed loops after the projection of a simulated state. Part of: the same. Test:
 tests/simulation/test_simulation.py"""
@@ -43,9 +43,9 @@ RANK = 1e-9
 """Singular values of rows below this part of the largest, or of one, are zeros. Part of: the largest singular value,
 or one. Test: tests/closure/test_mobility.py"""
 SINGLE_RANK = 1e-4
-"""The same in single precision. Part of: the same. Test: tests/closure/test_closure_evaluators.py"""
+"""In single precision. Part of: as above. Test: tests/closure/test_closure_evaluators.py"""
 CLUSTER_RANK = 1e-7
-"""The same for the rows of a cluster, of which a choice of joints must serve many poses. Part of: the same. Test:
+"""For the rows of a cluster, of which a choice of joints must serve many poses. Part of: as above. Test:
 tests/kernels/test_clusters.py"""
 WEAK = 1e-4
 """Singular values below this need a closer look: a singular configuration is near, or numbers are rounded. Part of:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Three ways to run kernel text: plain Python, native code, straight-line programs, both through LLVM."""
+"""Three backends of kernels: plain Python, native code, straight-line programs, both through LLVM."""

@@ -34,7 +34,7 @@ STACK = 1 << 20
 def runner_for(program: Program, backend: Backend) -> Runner:
     """The runner of a program on a backend."""
     if backend.name == "cuda":
-        from linkwork.compilers.cuda.runner import CudaRunner  # for those who have a GPU
+        from linkwork.compilers.cuda.runner import CudaRunner  # only where there is a GPU
 
         return CudaRunner(program, backend)
     kinds: dict[str, type[Runner]] = {"plain": Runner, "native": NativeRunner, "specialized": SpecializedRunner}

@@ -53,7 +53,7 @@ IN_USE = TOUCH_INTERVAL + 5 * 60.0
 PRUNE_INTERVAL = 60.0
 """Seconds between two scans of the folder, by whichever process: a scan takes 10 ms for 1000 entries."""
 ABANDONED = 60 * 60.0
-"""Age in seconds from which temporary files, and locks that nobody holds, are removed."""
+"""Age in seconds from which temporary files, and unheld locks are removed."""
 
 ROOT = Path(__file__).parents[1]
 
@@ -247,7 +247,7 @@ def _locked(name: str) -> Iterator[None]:
 
 def _acquire(name: str, timeout: float = -1) -> BaseFileLock | None:
     """The lock of an entry, waited for (at most ``timeout`` seconds, if not negative), or None."""
-    from filelock import FileLock  # takes 30 ms: not for those who find all entries
+    from filelock import FileLock  # takes 30 ms: not needed where all entries are cached
 
     path = folder() / "locks" / name
     try:
@@ -268,8 +268,8 @@ def _lock_file(path: Path) -> int | None:
     """The permissions of a lock file, made if there is none; None if it would be reached through a link.
 
     A lock file is opened for writing, by some versions of filelock also truncated: through a link that would be a file
-    of somebody else. Where files cannot be locked (network disks), `OSError`; newer versions of filelock would take the
-    mere existence of a file for a lock, and wait forever for a process that ended on another machine.
+    of another process. Where files cannot be locked (network disks), `OSError`; newer versions of filelock would take
+    the mere existence of a file for a lock, and wait forever for a process that ended on another machine.
     """
     if path.parent.is_symlink() or path.is_symlink():
         return None
@@ -342,7 +342,7 @@ def prune() -> None:
 def _prune_if_due() -> None:
     """Prune, unless this or another process did so a moment ago."""
     stamp = folder() / "pruned"
-    with suppress(OSError):  # files of another user, or one who prunes just now: the next write is another chance
+    with suppress(OSError):  # files of another user, or a process that prunes now: the next write is another chance
         with suppress(FileNotFoundError):
             if abs(time.time() - stamp.lstat().st_mtime) < PRUNE_INTERVAL:
                 return
@@ -359,7 +359,7 @@ def _remove_temporaries(before: float) -> None:
 
 
 def _remove_locks(before: float) -> None:
-    """Remove lock files from before a time that nobody holds."""
+    """Remove lock files from before a time that no process holds."""
     place = folder() / "locks"
     for file in () if place.is_symlink() else _files(place, _KEY):
         if file.used < before and (lock := _acquire(file.path.name, timeout=0)) is not None:
@@ -369,7 +369,7 @@ def _remove_locks(before: float) -> None:
 
 
 def clear() -> list[Entry]:
-    """Remove all entries, and return them; also lock files that nobody holds, and abandoned temporary files.
+    """Remove all entries, and return them; also unheld lock files, and abandoned temporary files.
 
     Raises `OSError` at the first file that cannot be removed.
     """

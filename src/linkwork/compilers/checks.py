@@ -43,7 +43,7 @@ def check(program: Program) -> None:
     """Raise a `KernelError` where kernel text from outside the package is outside its language, or at fault.
 
     Args:
-        program: What is about to run.
+        program: The program.
     """
     for part in (program,) if program.derivation is None else program.derivation.sources:
         algorithm = part.algorithm.outside or part.algorithm

@@ -168,7 +168,7 @@ class Code:
     """Object code in this process, for as long as this object lives.
 
     ``addresses``: where symbols are that the code does not define, beside those of the process. ``others``: further
-    symbols of the code that are asked for (`symbol`).
+    symbols of the code that are looked up (`symbol`).
     """
 
     def __init__(

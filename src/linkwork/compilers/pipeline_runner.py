@@ -24,7 +24,7 @@ class PipelineRunner:
 
     Args:
         pipeline: The pipeline.
-        runner: What runs a program; called when the program is first needed.
+        runner: Runner of a program; called when the program is first needed.
     """
 
     def __init__(self, pipeline: Pipeline, runner: Callable[[Program], Runner]) -> None:
@@ -229,7 +229,7 @@ def evaluated(runner: Runner, inputs: Sequence[Any]) -> list[Array]:
     """New outputs of a program; of one state at once, where its arrays fit as they are.
 
     Args:
-        runner: What runs the program.
+        runner: Runner of the program.
         inputs: Its inputs.
     """
     if all(np.ndim(x) == len(shape) for x, shape in zip(inputs, runner.inputs, strict=True)):

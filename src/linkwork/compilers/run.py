@@ -126,7 +126,7 @@ class Runner:
         """Compute for arrays of the caller, new outputs.
 
         Args:
-            held: What an evaluator holds, after the caller's arrays: known by its identity, never changed.
+            held: Arrays that an evaluator holds, after the caller's arrays: known by its identity, never changed.
             given: Arrays of the caller.
         """
         return list(self.evaluate([*given, *held], [None] * len(self.outputs)))
@@ -302,7 +302,7 @@ def check_out(name: str, given: Any, shape: tuple[int, ...], dtype: npt.DTypeLik
     """An `InputError` unless results of this shape and type can be written to an array.
 
     Args:
-        name: What is written.
+        name: Name of the output.
         given: The array.
         shape: Shape that it needs.
         dtype: Type of its numbers.

@@ -37,7 +37,7 @@ from linkwork.plans.contacts import GIVEN, MeshKind, contact_tree, planned_pair,
 from linkwork.quantities.evaluator import ProgramEvaluator
 
 GAPS_DIFFER = 10.0
-"""How many times a difference of gaps counts against a distance of points, where some of many are chosen."""
+"""Number of times a difference of gaps counts against a distance of points, where some of many are chosen."""
 
 
 class GivenContacts:
@@ -45,8 +45,8 @@ class GivenContacts:
 
     Args:
         robot: The mechanism.
-        meshes: What a mesh is: ``"hull"``, its convex hull; ``"triangles"``, its surface; ``"auto"``, the hull on
-            bodies that move, triangles on the world.
+        meshes: Representation of meshes: ``"hull"``, its convex hull; ``"triangles"``, its surface; ``"auto"``, the
+            hull on bodies that move, triangles on the world.
         within: Shapes that are farther apart than this, in meters, have one contact point, and none where their
             bounding spheres are; by default all have all.
         native: Whether pairs that native code alone has kernels for are left to these.
@@ -63,7 +63,7 @@ class GivenContacts:
         self.pairs: tuple[ContactPair, ...] = tuple(one.pair for one in planned if one.code == GIVEN)
         """The pairs that have no kernel text."""
         self.slots: tuple[int, ...] = tuple(one.slots for one in planned if one.code == GIVEN)
-        """How many contact points each of them has."""
+        """Number of contact points each of them has."""
         self._solids: dict[ContactShape, _Solid] = {}
         self._poses: ProgramEvaluator | None = None
         self._shapes: dict[ContactShape, int] = {}
@@ -342,12 +342,12 @@ def _over_triangle(a: _Posed, b: _Posed, triangle: int, row: Floats) -> list[Flo
     return [np.array([enter[0], *(x + 0.5 * enter[0] * n), *n])] if enter[0] <= left[0] else []
 
 
-def _farthest(found: Floats, slots: int) -> Floats:
+def _farthest(rows: Floats, slots: int) -> Floats:
     """Rows that are far from each other, of those that are not much farther apart than the first, which is nearest.
 
     The first is among them unless another is as near.
     """
-    points, gaps = found[:, 1:4], found[:, 0]
+    points, gaps = rows[:, 1:4], rows[:, 0]
     apart = np.linalg.norm(points - points[0], axis=1)
     extent = float(apart.max())
     least = DISTINCT_POINTS * extent
@@ -362,4 +362,4 @@ def _farthest(found: Floats, slots: int) -> Floats:
         chosen.append(k)
     if not chosen or gaps[0] < gaps[chosen].min() - EQUAL_GAPS * extent:
         chosen = [0, *chosen[: slots - 1]]
-    return found[chosen]
+    return rows[chosen]

@@ -96,7 +96,7 @@ class RowSolver:
     Args:
         structure: Contacts, and which rows act on each other.
         solver: ``"pgs"`` or ``"admm"``.
-        backend: How kernels are run.
+        backend: Backend of kernels.
     """
 
     def __init__(self, structure: RowStructure, solver: RowSolverName = "pgs", backend: Backend | None = None) -> None:

@@ -131,7 +131,7 @@ class ContactDerivatives:
 
         Args:
             tangents: By names of inputs; none is zero.
-            at: What `at` returned.
+            at: Result of `at`.
         """
         along = {f"d{name}": tangents.get(name, self._zeros[name]) for name in self.inputs}
         rates = self._run("jvp", along, at)
@@ -142,7 +142,7 @@ class ContactDerivatives:
 
         Args:
             cotangents: ``y_q1`` and ``y_v1``.
-            at: What `at` returned.
+            at: Result of `at`.
         """
         seeds = {f"y_{name}": y for name, y in zip(STATE, cotangents, strict=True)}
         gradients = self._run("vjp", seeds, at)
@@ -167,7 +167,7 @@ class ContactDerivatives:
         Args:
             state: q, v and tau.
             optional: Commands, wrenches and parameters, by name.
-            at: What `at` returned.
+            at: Result of `at`.
             after: The state after the step.
         """
         nv = self.step.robot.nv
@@ -190,7 +190,7 @@ def checked_state(q: npt.ArrayLike, v: npt.ArrayLike, tau: npt.ArrayLike | None,
         q: Configuration.
         v: Joint velocities.
         tau: Joint torques.
-        nv: How many there are.
+        nv: Number of degrees of freedom.
     """
     if np.shape(v)[-1:] != (nv,):
         raise InputError(f"v has shape {np.shape(v)}, needs (..., {nv})")

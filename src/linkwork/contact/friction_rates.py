@@ -32,7 +32,7 @@ class FrictionRates:
         tree: Arrays of the robot, with the places of its parameters.
         dt: Time of a step.
         name: The parameter, one of `FRICTION`.
-        count: How many coefficients there are.
+        count: Number of coefficients.
     """
 
     def __init__(self, tree: Tree, dt: float, name: str, count: int) -> None:

@@ -94,8 +94,8 @@ class ContactGeometry(BaseEvaluator):
 
     Args:
         robot: The mechanism, with at least one contact pair.
-        meshes: What a mesh is: ``"hull"``, its convex hull; ``"triangles"``, its surface; ``"auto"``, the hull on
-            bodies that move, triangles on the world.
+        meshes: Representation of meshes: ``"hull"``, its convex hull; ``"triangles"``, its surface; ``"auto"``, the
+            hull on bodies that move, triangles on the world.
         native: Whether hulls of meshes, and other convex shapes, have kernels of native code (no `compile()`, no
             derivatives, no coal); height fields then see edges and faces of shapes, not only ends and corners.
         threads: Threads that share a large batch; by default as many as there are cores.

@@ -275,9 +275,9 @@ def contacts_by_newton(
     )
 
 
-def _coefficients(given: npt.ArrayLike, name: str, slots: int) -> Array:
+def _coefficients(argument: npt.ArrayLike, name: str, slots: int) -> Array:
     """Coefficients of friction of contacts, not negative."""
-    array = each_row(given, name, slots)
+    array = each_row(argument, name, slots)
     if array.size and not array.min() >= 0:
         raise InputError(f"{name} must be >= 0; found {array.min():g}")
     return array

@@ -61,7 +61,7 @@ class ContactPoints:
         Args:
             flat: Lists, ``(..., width)``.
             part: `FORCE`, `MOMENT`, `VELOCITY` or `GAP`.
-            missing: What slots have that are not in the list.
+            missing: Values of slots that are not in the list.
             slots: Which slots; by default all.
         """
         points = self.split(flat)

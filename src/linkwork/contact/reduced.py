@@ -68,12 +68,12 @@ def reduced_plan(
 
     Args:
         robot: The mechanism, whose scales are taken.
-        moved: The same as steps see it, with the armature of what is implicit.
+        moved: The mechanism with the armature of implicit terms.
         frames: Frames that external wrenches act on.
         limited: Joints whose limits hold exactly; True: all.
         solver: Regularization of rows of loops, and the most iterations.
         implicit: Which dampers of actuators and tendons are implicit.
-        meshes: What a mesh is.
+        meshes: Representation of meshes.
         soft: Whether contacts are soft, as MuJoCo's (`kernels.contact.reduced.soft`).
     """
     scales = contact_scales(robot)

@@ -5,7 +5,7 @@ Scales make penalties and tolerances of numbers without units. They are taken on
 
 | symbol | meaning                                                                                  |
 |--------|------------------------------------------------------------------------------------------|
-| D      | inverse inertia that a contact feels: of both bodies, the mean of all directions          |
+| D      | apparent inverse inertia of a contact: of both bodies, the mean of all directions          |
 | R      | distance of a contact from the origin of its shape                                       |
 | L      | size of the largest body: of a rod with its radius of gyration                           |
 """
@@ -44,7 +44,7 @@ class ContactScales:
     length: float
     """Of the largest body."""
     pairs: Floats
-    """(ncontacts,) inverse inertia that contacts of a pair feel."""
+    """(ncontacts,) apparent inverse inertia of the contacts of a pair."""
 
     def velocity(self, gravity: float, dt: float) -> float:
         """The velocity at which bodies of this size fall; without gravity, the larger of a thousandth of their size in

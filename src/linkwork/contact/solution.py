@@ -38,7 +38,7 @@ def _places(sizes: Mapping[str, int], start: int) -> dict[str, slice]:
 
 @dataclass(frozen=True, eq=False)
 class StepLayout:
-    """Where the result of a step has what (`kernels.contact.problem.contact_view`), and names of contacts."""
+    """The layout of the result of a step (`kernels.contact.problem.contact_view`), and names of contacts."""
 
     robot: Model
     tree: Tree

@@ -107,16 +107,16 @@ class ContactStep(BaseEvaluator):
     Args:
         robot: The mechanism, with its contact pairs.
         dt: Time of a step, in seconds.
-        solver: How to solve for contact forces.
-        tolerance: What contacts, loops and joints may miss when iterations end (`ContactSolution.residual`), as a part
-            of the velocity at which bodies of the robot's size fall, which is about 1 m/s.
+        solver: Solver for contact forces.
+        tolerance: Residual of contacts, loops and joints at which iterations end (`ContactSolution.residual`), as a
+            part of the velocity at which bodies of the robot's size fall, which is about 1 m/s.
         max_iterations: The most iterations; by default 200 of ``newton``, 2000 of ``admm``, 20 000 of
             ``pgs``.
         limits: Whether joint limits hold; else joints pass them.
         joint_friction: Whether the dry friction of joints acts.
         passive: Whether springs and dampers of joints act.
         time_constant: Seconds in which penetration is removed; by default 5 ms, or two steps. None: it stays.
-        meshes: What a mesh is, as for `ContactGeometry`.
+        meshes: Representation of meshes, as for `ContactGeometry`.
         strict: Whether iterations that do not reach the tolerance are an error, `NotConverged`; else there is a warning
             and `ContactSolution.converged` says so.
         contact: ``"hard"``, or ``"soft"``: contacts give way as MuJoCo's with elliptic cones do, by the numbers of
@@ -158,7 +158,7 @@ class ContactStep(BaseEvaluator):
         self.options = options = ContactOptions(
             above_zero(dt, "dt"), solver, end, limits, joint_friction, passive, time_constant, meshes, strict, contact
         )
-        """How steps are made."""
+        """Settings of the step."""
         penetration_time(time_constant, options.dt)
         if contact not in ("hard", "soft"):
             raise InputError(f"contact is {contact!r}; it may be 'hard' or 'soft'")
@@ -212,7 +212,7 @@ class ContactStep(BaseEvaluator):
         """A copy on another backend; nothing has run yet.
 
         Args:
-            backend: How the program is run, and with which numbers.
+            backend: Backend of the program, and with which numbers.
             program: Another program with the same inputs and outputs; by default this one.
         """
         if self.reduced and backend.name in ("specialized", "cuda"):

@@ -148,7 +148,7 @@ class ContactEquations(BaseEvaluator):
 
         Args:
             given: q, v and tau.
-            named: What acts, parameters, the result and cells, by name.
+            named: Inputs, parameters, the result and cells, by name.
             parameters: Parameters of the robot that are inputs, by name.
             once: Whether parameters are given once for many calls.
         """
@@ -159,7 +159,7 @@ class ContactEquations(BaseEvaluator):
         """All parameters that are inputs, in order.
 
         Args:
-            optional: What was given by name.
+            optional: Arguments by name.
         """
         known = self.parameter_inputs
         values = {name: x for name, x in optional.items() if name in known.names}

@@ -122,7 +122,7 @@ class ContactStepFunction:
         """The state after the step, and the result.
 
         Args:
-            solution: What a call returned.
+            solution: Result of a call.
         """
         result = solution.result_by_slots if hasattr(solution, "result_by_slots") else solution.result
         return solution.q, solution.v, result

@@ -118,7 +118,7 @@ class ContactStepJvp(ContactProduct):
             dq: Direction of ``q`` in its tangent space, ``(..., nv)``.
             dv: Direction of ``v``.
             dtau: Direction of ``tau``.
-            solution: What the step returned for these inputs; by default it is made again.
+            solution: Result of the step for these inputs; by default it is computed again.
             smoothing: In m/s: derivatives of a problem in which contacts are smoothed by about this velocity. By
                 default they are those of the step itself.
             out: Arrays to write ``dq1`` and ``dv1`` to; by default new ones.
@@ -156,7 +156,7 @@ class ContactStepVjp(ContactProduct):
             tau: Joint torques, ``(..., nv)``; None: none.
             y_q1: Derivative of a function by the configuration after the step, in its tangent space, ``(..., nv)``.
             y_v1: Derivative by the velocities after the step, ``(..., nv)``.
-            solution: What the step returned for these inputs; by default it is made again.
+            solution: Result of the step for these inputs; by default it is computed again.
             smoothing: As for ``jvp``.
             out: Arrays to write results to, one for each of `inputs`; by default new ones.
             given: By name: ``commands``, ``wrenches`` and parameters of the robot that are inputs, as for the step.
@@ -187,7 +187,7 @@ class ContactStepJacobian(ContactProduct):
             q: Configuration, ``(..., nq)``.
             v: Joint velocities, ``(..., nv)``.
             tau: Joint torques, ``(..., nv)``; by default none.
-            solution: What the step returned for these inputs; by default it is made again.
+            solution: Result of the step for these inputs; by default it is computed again.
             smoothing: As for ``jvp``.
             out: Arrays to write ``A`` and ``B`` to.
             given: By name: ``commands``, ``wrenches`` and parameters of the robot that are inputs, as for the step.
@@ -200,13 +200,13 @@ class ContactStepJacobian(ContactProduct):
         return jacobian
 
 
-def _written(found: Sequence[Array], out: Sequence[Array] | None, names: Sequence[str]) -> tuple[Array, ...]:
+def _written(results: Sequence[Array], out: Sequence[Array] | None, names: Sequence[str]) -> tuple[Array, ...]:
     """Results, in the arrays that were given for them."""
     if out is None:
-        return tuple(found)
-    if not isinstance(out, tuple | list) or len(out) != len(found):
+        return tuple(results)
+    if not isinstance(out, tuple | list) or len(out) != len(results):
         raise InputError(f"out needs an array for each of {', '.join(names)}")
-    for x, y in zip(out, found, strict=True):
+    for x, y in zip(out, results, strict=True):
         if x.shape != y.shape:
             raise InputError(f"out has an array of shape {x.shape}, needs {y.shape}")
         x[...] = y

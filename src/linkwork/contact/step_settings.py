@@ -21,7 +21,7 @@ from linkwork.quantities.arguments import Array
 from linkwork.quantities.scales import joint_units, typical_row_units
 
 PENALTY = 3.0
-"""Penalty of contacts, in units of the inertia that they feel."""
+"""Penalty of contacts, in units of their apparent inertia."""
 
 
 def step_settings(

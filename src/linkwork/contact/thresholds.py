@@ -22,11 +22,11 @@ SMOOTHING_SLACK = 1e-7
 of a projection's derivative. Test: tests/contact/test_contact_step.py"""
 
 SINGLE_SMOOTHING_SLACK = 1e-4
-"""The same in single precision: larger penalties round inertias to zero beside them. Part of: the same. Test:
+"""In single precision: larger penalties round inertias to zero beside them. Part of: the same. Test:
 tests/simulation/test_contact_programs.py"""
 
 SINGLE_REDUCED_SLACK = 1e-3
-"""The same of steps by the reduced matrix, whose full derivative converges as fast: what rounding makes of velocities
+"""Of steps by the reduced matrix, whose full derivative converges as fast: rounding of velocities
 changes impulses by as many times as this is less than one. Part of: the same. Test:
 tests/contact/test_contact_single_precision.py"""
 
@@ -99,7 +99,7 @@ PARALLEL_LINE = 1e-12
 tests/contact/test_contact_geometry.py"""
 
 INFLATED = 1e-12
-"""What shapes are larger by where lines enter and leave them, so that points of the surface are inside. Part of: the
+"""Enlargement of shapes where lines enter and leave them, so that points of the surface are inside. Part of: the
 size of the shape. Test: tests/contact/test_contact_geometry.py"""
 
 LEAST_EXTENT = 1e-300

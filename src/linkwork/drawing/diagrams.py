@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Kinematic diagrams in the symbols of textbooks, as SVG files that move in any browser.
 
-What is drawn is a `skeleton`, projected onto a plane. Bodies that move in it are drawn once, in groups that turn and
+It draws a `skeleton`, projected onto a plane. Bodies that move in it are drawn once, in groups that turn and
 shift; all else, springs, cylinders, bodies that tumble, has points of its own in every picture.
 """
 
@@ -366,12 +366,12 @@ def diagram(
     """The text of an SVG file: a kinematic diagram of a motion, which plays over and over.
 
     Args:
-        motion: What is drawn; one state stands still.
+        motion: The motion; one state stands still.
         path: File to write, ``.svg``; by default none.
         trace: Frames whose paths are drawn.
         plane: ``"xy"``, ``"xz"``, ``"yz"`` or ``"oblique"``; by default the one that the hinges are normal to.
         frames: Pictures at most; browsers interpolate between them.
-        seconds: How long it plays; by default as long as the motion takes.
+        seconds: Duration of playback; by default as long as the motion takes.
         index: Which robot, of rollouts.
     """
     if path is not None and Path(path).suffix.lower() != ".svg":

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Trajectories as stick figures: one state, or all of them moving.
 
-What is drawn is a `skeleton`. Places of all states come from one call; a frame of a video then only moves the ends of
+It draws a `skeleton`. Places of all states come from one call; a frame of a video then only moves the ends of
 lines.
 """
 

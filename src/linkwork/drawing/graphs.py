@@ -162,7 +162,7 @@ class _Drawing:
         self.axes.set_axis_off()
         self._columns()
         self.reach = {body: self.x(body, 1) for body in self.places}
-        """How far to the right a box and its labels go."""
+        """Right end of a box and its labels."""
         self.lanes: list[tuple[float, float, float]] = []
         """Upright pieces of curves: where, from below to above."""
         self.arches = 0
@@ -203,7 +203,7 @@ class _Drawing:
             self.left.append(self.left[-1] + box[k] + gap[k])
         self.box = box
         self.extent = self.left[-1] + box[-1]
-        """How far to the right anything goes."""
+        """Right end of the picture."""
 
     def _span(self, bodies: Sequence[str]) -> float:
         rows = [self.places[body][1] for body in bodies]

@@ -101,7 +101,7 @@ def draw_motion(
     which the start is seen as well.
 
     Args:
-        motion: What to draw.
+        motion: The motion.
         path: File to write.
         joints: Names of joints whose positions, velocities and torques are drawn.
         quantities: Words of `QUANTITIES`.

@@ -58,11 +58,11 @@ class Skeleton:
     held: tuple[End, ...]
     """Constraints between a body and the world, with their first and second points."""
     loops: tuple[End, ...]
-    """The same between two bodies."""
+    """Constraints between two bodies, with their first and second points."""
     limbs: npt.NDArray[np.int64]
     """A number for the color of each body, the world first."""
     limb: npt.NDArray[np.int64]
-    """The same for each rod."""
+    """A number for the color of each rod."""
 
     def poses(self, q: npt.ArrayLike) -> tuple[Array, Array]:
         """Rotations ``(..., 1 + bodies, 3, 3)`` and positions of the world and of all bodies, as their joints move."""
@@ -183,8 +183,8 @@ def skeleton(robot: Model) -> Skeleton:
     )
 
 
-def _pairs(found: Sequence[tuple[int, int]]) -> npt.NDArray[np.int64]:
-    return np.array(found, dtype=np.int64).reshape(-1, 2)
+def _pairs(numbers: Sequence[tuple[int, int]]) -> npt.NDArray[np.int64]:
+    return np.array(numbers, dtype=np.int64).reshape(-1, 2)
 
 
 def _limbs(robot: Model) -> list[int]:

@@ -169,7 +169,7 @@ class Surfaces:
 
         Args:
             center: The point, ``(3,)``.
-            reach: How far away triangles of the world may be, in meters.
+            reach: Largest distance of triangles of the world, in meters.
         """
         middle = self.corners.mean(axis=1, keepdims=True)
         sizes = np.linalg.norm(self.corners - middle, axis=2).max(axis=1)

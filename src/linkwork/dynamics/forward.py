@@ -49,12 +49,12 @@ class ForwardDynamics(BaseEvaluator):
 
     Args:
         robot: The mechanism.
-        method: How to solve for them, see `methods_for`. ``"auto"`` takes `aba` for a tree, else the proximal method
+        method: Method of solution, see `methods_for`. ``"auto"`` takes `aba` for a tree, else the proximal method
             with the fewest operations for this robot, in three iterations or as many as are allowed.
-        regularization: Regularization of the proximal iterations, as a part of the inverse inertia that a row feels,
+        regularization: Regularization of the proximal iterations, relative to the apparent inverse inertia of a row,
             times the compliance of its constraint. `pv_soft` takes it as the softness that rows have, and does not
             iterate.
-        tolerance: What rows may miss when iterations end, as a part of what gravity, torques and velocities do.
+        tolerance: Residual of rows at which iterations end, as a part of what gravity, torques and velocities do.
         max_iterations: The most iterations.
         strict: Whether iterations that do not reach the tolerance are an error, `NotConverged`; else
             `Solution.converged` says so.
@@ -156,7 +156,7 @@ class ForwardDynamics(BaseEvaluator):
         """The runner of the program on a backend; for `kkt`, a runner that checks shapes only.
 
         Args:
-            backend: How the program is run.
+            backend: Backend of the program.
         """
         if METHODS[self.method].needs_mass:
             check_mass_matrix(self.robot)
@@ -418,7 +418,7 @@ class ForwardDynamics(BaseEvaluator):
         """Accelerations of a solution, and the result that constraint forces are a part of (`ResultLayout`).
 
         Args:
-            solution: What a call returned.
+            solution: Result of a call.
         """
         return solution.acceleration, solution.result
 

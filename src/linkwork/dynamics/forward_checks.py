@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.closure.minimal import check_pivots, undetermined
-from linkwork.closure.mobility import state_doubt
+from linkwork.closure.mobility import state_warning
 from linkwork.closure.thresholds import LEAST_PIVOT
 from linkwork.compilers.program import Backend
 from linkwork.dynamics.methods import AUTOMATIC, METHODS
@@ -27,13 +27,13 @@ def check_backend(method: ForwardMethod | Auto, backend: Backend) -> None:
 
     Args:
         method: The method.
-        backend: How its program would be run.
+        backend: Backend of the program.
     """
     words = {"specialized": "compile", "plain": "plain", "cuda": "run on a GPU"}
     if method == "kkt" and backend.name in words:
         raise no_kernel(words[backend.name])
     if method == "pv_early" and backend.dtype != "float64" and backend.name in ("specialized", "cuda"):
-        raise UnsupportedFeature("pv_early tells rows that feel a joint a little from those that do not: float64 only")
+        raise UnsupportedFeature("pv_early needs float64: it tests which joints move a row")
 
 
 def no_kernel(what: str) -> UnsupportedFeature:
@@ -59,9 +59,9 @@ def check_state(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike, enabled: Array
         return
     first_q = np.asarray(q, dtype=np.float64).reshape(-1, robot.nq)[0]
     first_v = np.asarray(v, dtype=np.float64).reshape(-1, robot.nv)[0]
-    doubt = state_doubt(robot, first_q, first_v, enabled)
-    if doubt is not None:
-        warnings.warn(doubt, StateWarning, stacklevel=stacklevel + 1)
+    message = state_warning(robot, first_q, first_v, enabled)
+    if message is not None:
+        warnings.warn(message, StateWarning, stacklevel=stacklevel + 1)
 
 
 def accepted_progress(method: ForwardMethod, has_fallback: bool) -> tuple[float, float]:

@@ -87,9 +87,9 @@ class ImpactDynamics(BaseEvaluator):
 
     Args:
         robot: The mechanism, with at least one enabled constraint.
-        method: How to solve for them; ``"auto"``: the one with fewer operations.
+        method: Method of solution; ``"auto"``: the one with fewer operations.
         regularization: As for `ForwardDynamics`.
-        tolerance: What rows may miss when iterations end, as for `ForwardDynamics`.
+        tolerance: Residual of rows at which iterations end, as for `ForwardDynamics`.
         max_iterations: The most iterations.
         threads: Threads that share a large batch; by default as many as there are cores.
     """
@@ -163,7 +163,7 @@ class ImpactDynamics(BaseEvaluator):
         """Velocities after an impact, and the result that its impulses are a part of (`ResultLayout`).
 
         Args:
-            solution: What a call returned.
+            solution: Result of a call.
         """
         return solution.velocity, solution.result
 

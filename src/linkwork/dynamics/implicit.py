@@ -78,7 +78,7 @@ def jvp(equations: Implicit, system: System, by: Sequence[str], results: Sequenc
     """Rates of accelerations and forces along tangents of inputs.
 
     Args:
-        equations: What a solution satisfies.
+        equations: Equations of the solution.
         system: The linear system of derivatives.
         by: Inputs that have tangents.
         results: Names of accelerations and forces among results.
@@ -107,7 +107,7 @@ def vjp(equations: Implicit, system: System, by: Sequence[str], results: Sequenc
     """Cotangents of accelerations and forces times the Jacobian, by inputs.
 
     Args:
-        equations: What a solution satisfies.
+        equations: Equations of the solution.
         system: The linear system of derivatives.
         by: Inputs to differentiate by.
         results: Names of accelerations and forces among results.
@@ -150,7 +150,7 @@ def hvp(equations: Implicit, system: System, by: Sequence[str], results: Sequenc
     There is none where rows contradict each other, nor of forces that are not unique: ``refused`` says where.
 
     Args:
-        equations: What a solution satisfies.
+        equations: Equations of the solution.
         system: The linear system of derivatives.
         by: Inputs to differentiate by.
         results: Names of accelerations and forces among results.

@@ -3,7 +3,7 @@
 
 - Few states of a small robot: whole Jacobians take less time than several programs.
 - Unconverged states: where rows are nearly dependent, iterations end before forces are exact. Pipelines recompute such
-  states with more iterations, then by Jacobians; NumPy takes singular values where the rank of rows is in doubt.
+  states with more iterations, then by Jacobians; NumPy takes singular values where the rank of rows is uncertain.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ MANY_NUMBERS = 8_000
 a register take `SLOWER_IN_LANES` times as long as one."""
 LANES, SLOWER_IN_LANES = 8, 3
 BOUND = 4
-"""How many times less time happens between programs in bound calls."""
+"""Number of times less time happens between programs in bound that calls."""
 ONE_AXIS = ("acceleration", "forces", "target", "dq", "dv", "dtau", "dtarget")
 """Arguments by name that have one axis: vectors."""
 
@@ -191,7 +191,7 @@ class ImplicitComputation:
         Args:
             arrays: As for a call of the product.
             given: As for a call of the product.
-            solution: What the evaluator returned for these inputs, where it is at hand; or its arrays, accelerations or
+            solution: Result of the evaluator for these inputs, if available; or its arrays, accelerations or
                 velocities and the result.
         """
         product = self.product
@@ -271,7 +271,7 @@ class ImplicitComputation:
         product = self.product
         known = hasattr(type(product.evaluator), "derivatives") and product.kind != "hvp"
         known = known and set(product.inputs) <= {"q", "v", "tau", "target"} and product.dtype == np.float64
-        return known and self.solver.solver.max_iterations >= MAX_ITERATIONS  # fewer are asked for where time counts
+        return known and self.solver.solver.max_iterations >= MAX_ITERATIONS  # fewer are requested where time counts
 
     @property
     def _alike(self) -> bool:

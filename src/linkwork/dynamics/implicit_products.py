@@ -213,7 +213,7 @@ def composed(
     Args:
         source: The program of forward dynamics.
         implicit: The equations that it solves.
-        known: What it is differentiated by, and what of it.
+        known: Inputs and outputs of the derivative.
         kind: ``"jvp"``, ``"vjp"`` or ``"hvp"``.
         by: Names of the inputs to differentiate by.
         limit: The most operations; `ProgramTooLarge` where there are more.
@@ -250,10 +250,10 @@ def composed(
 
 
 def _solved(
-    made: Composition, solver: Trace, arrays: Mapping[str, Any], right: Mapping[str, Any], known: Differentiated
+    composition: Composition, solver: Trace, arrays: Mapping[str, Any], right: Mapping[str, Any], known: Differentiated
 ) -> tuple[list[Any], dict[str, list[Any]]]:
     """The solution of the linear system, within another program: ``x``, and ``w`` where there are constraints."""
-    outputs = made.run(solver, {**arrays, **right, "dtau": right["force"]})
+    outputs = composition.run(solver, {**arrays, **right, "dtau": right["force"]})
     if "result" not in outputs:
         return outputs["x"], {}
     return outputs["x"], {"forces": outputs["result"][known.results["forces"][1]]}

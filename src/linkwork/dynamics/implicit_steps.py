@@ -83,7 +83,7 @@ class System:
 
         Args:
             robot: The mechanism.
-            equations: What a solution satisfies.
+            equations: Equations of the solution.
             source: Forward dynamics, whose program solves linear systems.
             regularization: As `System.regularization`.
             settings: As `System.settings`.
@@ -216,7 +216,7 @@ class Steps:
             self.sum(name, (1.0, x))
 
     def right_sides(self, kind: str, by: Sequence[str], p: str, w: str) -> None:
-        """Products by torques and targets, where they are asked for."""
+        """Products by torques and targets, where they are requested."""
         for name, term in {"tau": (1.0, p), "target": (-1.0, w)}.items():
             if name in by:
                 self.sum(f"{kind}.{name}", term)
@@ -264,7 +264,7 @@ class Steps:
         """Note states whose iterations ended before forces were exact.
 
         Args:
-            result: What iterations left.
+            result: Result of the iterations.
             w: Forces as they left them; None where no internal forces are taken off.
             unique: Forces without internal forces.
         """
@@ -389,9 +389,9 @@ class _Unconverged:
         size, change = _norm(xp, unique, of_forces), _norm(xp, result[..., self.layout.residuals], of_changes)
         if xp is np:  # most often none is: found out in less time
             most = self._most[result[..., ITERATIONS].astype(np.intp)]
-            doubtful = (change > most * size) | (result[..., PROGRESS] > self.tolerance)
-            if not doubtful.any():
-                return doubtful
+            uncertain = (change > most * size) | (result[..., PROGRESS] > self.tolerance)
+            if not uncertain.any():
+                return uncertain
         if w is not None:
             change = xp.clip(xp.sqrt(change) - xp.sqrt(_norm(xp, w - unique, of_forces)), 0.0, None) ** 2
         k = xp.clip(result[..., ITERATIONS], 2.0, None)

@@ -74,7 +74,7 @@ METHODS: Mapping[str, str] = {
     "least": "all joints push, with the smallest torques",
     "approximate": "the independent joints push, dependent bodies being left out but for the inertia they reflect",
 }
-"""Methods of inverse dynamics, and who pushes."""
+"""Methods of inverse dynamics, and the joints that exert torques."""
 
 ALGORITHMS: Mapping[str, Algorithm] = {
     "rnea": rnea.RNEA,
@@ -110,8 +110,9 @@ class InverseDynamics(BaseEvaluator):
 
     Args:
         robot: The mechanism.
-        method: Who pushes, see `METHODS`. ``"auto"``: of a robot with enabled constraints the independent joints, as by
-            `cluster`, with an error for accelerations that the constraints do not allow; of another, `rnea`.
+        method: Joints that exert torques, see `METHODS`. ``"auto"``: of a robot with enabled constraints the
+            independent joints, as by `cluster`, with an error for accelerations that the constraints do not allow; of
+            another, `rnea`.
         passive: Springs and dampers of joints and tendons do their part (`passive_forces`, `tendon_forces`), as in
             `simulate`: torques are what is left for motors. Without, they are ``M a + c`` alone. Gravity compensation
             of MJCF files is not among them: take `gravity_compensation` off as well.
@@ -121,7 +122,7 @@ class InverseDynamics(BaseEvaluator):
         max_gap: Contact points that are open by more bear nothing, in m; by default a thousandth of the robot's size.
         limits: Whether torques stay within `torque_limits`, with contact forces chosen to suit.
         parameters: Parameters of the robot that are inputs, further arguments of a call: see `ForwardDynamics`.
-        threads: How many share a large batch.
+        threads: Number of threads for large batches.
     """
 
     derivatives = JacobiansOf(inverse_derivatives)
@@ -417,7 +418,7 @@ class InverseDynamics(BaseEvaluator):
             )
 
     def _verify(self, last: Array) -> None:
-        """An error where the independent joints do not determine the others, or those who push cannot make ``a``."""
+        """An error where independent joints do not determine the others, or acting joints cannot produce ``a``."""
         if self.bearing is not None:
             verify_pivots(self, last[..., PIVOT:])
             return

@@ -14,11 +14,11 @@ from linkwork.quantities.arguments import Array
 from linkwork.quantities.scales import scales_of
 
 REGULARIZATION = 1e-8
-"""Regularization of a row of compliance one, as a part of the inverse inertia that the row feels. A smaller one needs
+"""Regularization of a row of compliance one, relative to the apparent inverse inertia of the row. A smaller one needs
 fewer iterations and loses more digits: `prox_bbo`, which does not make up for it, keeps eight."""
 REDUNDANT_REGULARIZATION = 1e-7
-"""The same in steps of robots with redundant rows. Rows that open loops make independent, whose singular values are
-below the root of this, do not act: those at the stages of long steps are about 1e-4."""
+"""Regularization in steps of robots with redundant rows. Rows that open loops make independent, whose singular values
+are below the root of this, do not act: those at the stages of long steps are about 1e-4."""
 SINGLE_REGULARIZATION = 1e-4
 """The least in single precision."""
 TOLERANCE = 1e-13
@@ -57,7 +57,7 @@ class SolverSettings:
 
 
 def row_regularization(robot: Model, regularization: float, dtype: str = "float64") -> Array:
-    """The regularization of each row, ``(nc,)``: a part of the inverse inertia that it feels, times its constraint's
+    """The regularization of each row, ``(nc,)``: relative to its apparent inverse inertia, times its constraint's
     compliance.
 
     It is as good as infinite where the constraint is not enabled.

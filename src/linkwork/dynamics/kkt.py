@@ -88,8 +88,8 @@ class KKT:
         Args:
             q: Configuration, ``(nq,)``.
             damping: The diagonal of ``R``: one number, or one for each row; zero where rows are independent. By default
-                that of proximal methods (`REGULARIZATION` of the inverse inertia that a row feels).
-            matrix: What takes the place of the mass matrix, ``(nv, nv)``: symmetric, positive definite, and zero where
+                that of proximal methods (`REGULARIZATION` of the apparent inverse inertia of a row).
+            matrix: Matrix in place of the mass matrix, ``(nv, nv)``: symmetric, positive definite, and zero where
                 neither of two joints moves the other, as the mass matrix is. By default the mass matrix at ``q``.
         """
         return KKTFactor(self, q, damping, matrix)

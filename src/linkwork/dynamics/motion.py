@@ -49,7 +49,7 @@ class Motion:
     multipliers: Array
     """Forces of all constraints in a row in the step that led to each state, ``(k, ..., nc)``; zero at the start."""
     settings: dict[str, Any] = field(default_factory=dict)
-    """How it was made: integrator, dt and more."""
+    """Settings of the run: integrator, dt and more."""
     ended: str = ""
     """Why it ended before its time; empty if it did not."""
     commands: Array | None = None

@@ -266,7 +266,7 @@ class Reactions(Mapping[str, Array]):
         return np.stack(result, axis=-2)
 
     def _seen(self, wrench: Array, origin: Array, own: Placement) -> Array:
-        """A wrench about a point, where and in the axes that were asked for; ``own`` is the place that it acts at."""
+        """A wrench at the requested place and in the requested axes; ``own`` is the place that it acts at."""
         at = self._placed(self.frame) if self.frame else own
         moved = _moved(wrench, origin, at.position)
         if self.axes == "world" and not self.frame:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from linkwork.compilers.pipeline import Call, Map, Pipeline, Step, When
-from linkwork.dynamics.jacobians.constrained import doubtful
+from linkwork.dynamics.jacobians.constrained import uncertain_rank
 from linkwork.dynamics.thresholds import EXACTLY_CLOSED
 from linkwork.model.constraints import CenterOfMass
 from linkwork.model.model import Model
@@ -42,8 +42,8 @@ def recomputing(
 
     Args:
         pipeline: Its last output is ``unconverged``.
-        iterated: The same outputs with more iterations.
-        jacobians: The same outputs for states that are unconverged still.
+        iterated: The outputs with more iterations.
+        jacobians: The outputs for states that are still unconverged.
         gap: Where results say how far loops are open: Jacobians alone serve states whose loops are closed.
     """
     steps, mask, outputs = list(pipeline.steps), "unconverged", pipeline.outputs
@@ -59,7 +59,7 @@ def recomputing(
 
 
 def by_jacobians(product: Product, solution: str, known: Container[str], forces: bool) -> Pipeline:
-    """Products with Jacobians of forward dynamics; states in which the rank of rows is in doubt stay unconverged.
+    """Products with Jacobians of forward dynamics; states in which the rank of rows is uncertain stay unconverged.
 
     Args:
         product: The product.
@@ -79,7 +79,7 @@ def by_jacobians(product: Product, solution: str, known: Container[str], forces:
         factors = *(blocks[f"d{SHORT[y]}_d{x}"] for y, x in pairs), *further
         steps.append(Map(f"{kind}.{name}", factors, MULTIPLIED[kind], rank=1))
     compared = blocks["pivot"], blocks["a"], blocks["f"], solution, "joint scales", "row scales"
-    steps.append(Map("unconverged", compared, lambda _, *x: doubtful(*x)))
+    steps.append(Map("unconverged", compared, lambda _, *x: uncertain_rank(*x)))
     outputs = *(f"{kind}.{name}" for name in product.result_names), "unconverged"
     constants = {"joint scales": scales.joints, "row scales": scales.rows}
     return Pipeline(tuple(steps), outputs, constants | {names[name]: evaluator.execution.held[name] for name in own})

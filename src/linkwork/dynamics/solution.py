@@ -23,7 +23,7 @@ iterations, and where multipliers start."""
 
 @dataclass(frozen=True)
 class ResultLayout:
-    """Where the last output of constrained kernels (`kernels.constrained.problem`) has what, for so many rows."""
+    """The layout of the last output of constrained kernels (`kernels.constrained.problem`), by number of rows."""
 
     rows: int
 

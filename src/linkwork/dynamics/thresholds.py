@@ -41,7 +41,7 @@ TRUSTED_JOINT = 1e-4
 row. Test: tests/kernels/test_pv_early.py"""
 
 EXACTLY_CLOSED = 1e-12
-"""What loops may be open by where redundant rows are those of closed loops. Part of: a meter or a radian. Test:
+"""Largest loop error at which redundant rows are those of closed loops. Part of: a meter or a radian. Test:
 tests/dynamics/test_constrained_derivatives.py"""
 
 CONTRADICTORY = 1e-6
@@ -64,15 +64,15 @@ DEPENDENT_PIVOT = 1e-11
 tests/dynamics/test_rounded_derivatives.py"""
 
 SINGLE_DEPENDENT_PIVOT = 1e-5
-"""The same in single precision. Part of: the diagonal entry of the row. Test:
+"""In single precision. Part of: the diagonal entry of the row. Test:
 tests/dynamics/test_constrained_derivatives.py"""
 
 AGREES = 1e-9
-"""What accelerations of derivatives and of forward dynamics may differ by. Part of: what accelerations and forces do.
+"""Difference of accelerations of derivatives and of forward dynamics. Part of: the terms of the rows.
 Test: tests/dynamics/test_constrained_derivatives.py"""
 
 SINGLE_AGREES = 1e-2
-"""The same in single precision. Part of: what accelerations and forces do. Test:
+"""In single precision. Part of: what accelerations and forces do. Test:
 tests/dynamics/test_constrained_derivatives.py"""
 
 INDEPENDENT_PIVOT = 1e-4
@@ -83,27 +83,27 @@ UNREACHABLE = 1e-9
 """What actuated joints may leave undone. Part of: the generalized forces. Test: tests/dynamics/test_inverse.py"""
 
 UNREACHABLE_SINGLE = 1e-4
-"""The same in single precision. Part of: the generalized forces. Test: tests/dynamics/test_inverse.py"""
+"""In single precision. Part of: the generalized forces. Test: tests/dynamics/test_inverse.py"""
 
 NOT_ALLOWED = 1e-6
 """Accelerations that differ by more from what constraints allow are not allowed. Part of: the largest acceleration, or
 gravity. Test: tests/dynamics/test_inverse.py"""
 
 NOT_ALLOWED_SINGLE = 1e-2
-"""The same in single precision. Part of: the largest acceleration, or gravity. Test: tests/dynamics/test_inverse.py"""
+"""In single precision. Part of: the largest acceleration, or gravity. Test: tests/dynamics/test_inverse.py"""
 
 MOTOR_RANK = 1e-10
 """Motions that motors cause by less are rounding. Part of: the largest motion. Test: tests/dynamics/test_inverse.py"""
 
 SINGLE_MOTOR_RANK = 1e-5
-"""The same in single precision. Part of: the largest motion. Test: tests/dynamics/test_inverse.py"""
+"""In single precision. Part of: the largest motion. Test: tests/dynamics/test_inverse.py"""
 
 EQUILIBRIUM_RANK = 1e-9
 """Directions with a lesser singular value are rounding. Part of: the largest singular value. Test:
 tests/dynamics/test_equilibrium.py"""
 
 NEWTON_RANK = 1e-10
-"""The same of all equations at once: beside stiff springs, the weight of a rod that may spin is next to nothing. Part
+"""Of all equations at once: beside stiff springs, the weight of a rod that may spin is next to nothing. Part
 of: the largest singular value. Test: tests/dynamics/test_equilibrium.py"""
 
 INDIFFERENT = 1e-10
@@ -115,7 +115,7 @@ SETTLED = 1e-5
 tests/dynamics/test_equilibrium.py"""
 
 BALANCED = 1e-9
-"""What may be missing of the balance in the end. Part of: the torques that there are, or that a radian would make.
+"""Final residual of the balance. Part of: the torques that there are, or that a radian would make.
 Test: tests/dynamics/test_equilibrium.py"""
 
 BRANCH_PIVOT = 1e-10

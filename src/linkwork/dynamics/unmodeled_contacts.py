@@ -19,7 +19,7 @@ def warn_unmodeled(robot: Model, reduced: bool, what: str = "steps") -> None:
     Args:
         robot: The mechanism.
         reduced: Whether steps are made by the reduced matrix, which leaves out nothing.
-        what: What leaves them out.
+        what: The function that ignores them.
     """
     if reduced:
         return

@@ -77,7 +77,7 @@ def export_casadi(
     share no row.
 
     Args:
-        evaluator: What to export.
+        evaluator: The evaluator.
         path: The ``.c`` file to write; a header is written beside it.
         name: Name of the function; by default that of the file.
         arguments: Inputs that are to be arguments of the function instead of constants.
@@ -160,13 +160,13 @@ def _arrays(arrays: Sequence[CasadiArray]) -> tuple[Slot, ...]:
     return tuple(Slot(x.name, x.pattern, x.array, x.size, None if x.in_order else x.places) for x in arrays)
 
 
-def _nominal(found: Differentiated) -> tuple[Slot, ...]:
+def _nominal(function: Differentiated) -> tuple[Slot, ...]:
     """The nominal outputs of the function, which derivatives take as inputs: only forces are read, if any."""
     return tuple(
         Slot(f"out_{y.name}", y.pattern, y.name, y.pattern.size)
-        if found.start and y.name == "multipliers"
+        if function.start and y.name == "multipliers"
         else Slot(f"out_{y.name}", Pattern.empty(y.pattern.rows, y.pattern.columns))
-        for y in found.outputs
+        for y in function.outputs
     )
 
 
@@ -174,41 +174,41 @@ def _directions(arrays: Sequence[CasadiArray], prefix: str) -> tuple[Slot, ...]:
     return tuple(Slot(f"{prefix}{x.name}", x.pattern, f"{prefix}{x.name}", x.pattern.size) for x in arrays)
 
 
-def _derivative_texts(name: str, found: Differentiated, given: Sequence[str]) -> list[CasadiText]:
-    state = (*_arrays(found.inputs), *_nominal(found))
-    ahead = (*state, *_directions(found.inputs, "fwd_"))
-    forward = _text(f"fwd1_{name}_program", found.forward, ahead)
-    back = (*state, *_directions(found.outputs, "adj_"))
+def _derivative_texts(name: str, function: Differentiated, given: Sequence[str]) -> list[CasadiText]:
+    state = (*_arrays(function.inputs), *_nominal(function))
+    ahead = (*state, *_directions(function.inputs, "fwd_"))
+    forward = _text(f"fwd1_{name}_program", function.forward, ahead)
+    back = (*state, *_directions(function.outputs, "adj_"))
     blocks = tuple(
         Slot(f"jac_{y.name}_{x.name}", block, f"jac_{y.name}_{x.name}", block.size)
-        for y, row in zip(found.outputs, found.patterns, strict=True)
-        for x, block in zip(found.inputs, row, strict=True)
+        for y, row in zip(function.outputs, function.patterns, strict=True)
+        for x, block in zip(function.inputs, row, strict=True)
     )
     result = [
-        CasadiText(f"fwd1_{name}", ahead, _directions(found.outputs, "fwd_"), forward),
+        CasadiText(f"fwd1_{name}", ahead, _directions(function.outputs, "fwd_"), forward),
         CasadiText(
             f"adj1_{name}",
             back,
-            _directions(found.inputs, "adj_"),
-            _text(f"adj1_{name}_program", found.reverse, back),
+            _directions(function.inputs, "adj_"),
+            _text(f"adj1_{name}_program", function.reverse, back),
         ),
     ]
-    if found.second is not None:
+    if function.second is not None:
         nominal = tuple(
-            Slot(f"out_adj_{x.name}", Pattern.empty(x.pattern.rows, x.pattern.columns)) for x in found.inputs
+            Slot(f"out_adj_{x.name}", Pattern.empty(x.pattern.rows, x.pattern.columns)) for x in function.inputs
         )
         along = tuple(
             replace(x, name=f"fwd_{x.name}", array=None if x.array is None else f"fwd_{x.name}", places=None)
             for x in back
         )
         twice = (*back, *nominal, *along)
-        ends = tuple(Slot(f"fwd_adj_{x.name}", x.pattern, f"fwd_adj_{x.name}", x.pattern.size) for x in found.inputs)
+        ends = tuple(Slot(f"fwd_adj_{x.name}", x.pattern, f"fwd_adj_{x.name}", x.pattern.size) for x in function.inputs)
         result.append(
-            CasadiText(f"fwd1_adj1_{name}", twice, ends, _text(f"fwd1_adj1_{name}_program", found.second, twice))
+            CasadiText(f"fwd1_adj1_{name}", twice, ends, _text(f"fwd1_adj1_{name}_program", function.second, twice))
         )
-    if found.jacobian is None:
-        return [*result, CasadiText(f"jac_{name}", state, blocks, forward, found)]
-    return [*result, CasadiText(f"jac_{name}", state, blocks, _text(f"jac_{name}_program", found.jacobian, state))]
+    if function.jacobian is None:
+        return [*result, CasadiText(f"jac_{name}", state, blocks, forward, function)]
+    return [*result, CasadiText(f"jac_{name}", state, blocks, _text(f"jac_{name}_program", function.jacobian, state))]
 
 
 def _text(name: str, traced: Trace, inputs: Sequence[Slot]) -> CText:
@@ -217,11 +217,11 @@ def _text(name: str, traced: Trace, inputs: Sequence[Slot]) -> CText:
     return CText(name, straight, "double", arrays, Iterations("0", "1"))
 
 
-def _entries(found: Differentiated) -> dict[str, int]:
+def _entries(function: Differentiated) -> dict[str, int]:
     return {
         f"jac_{y.name}_{x.name}": block.size
-        for y, row in zip(found.outputs, found.patterns, strict=True)
-        for x, block in zip(found.inputs, row, strict=True)
+        for y, row in zip(function.outputs, function.patterns, strict=True)
+        for x, block in zip(function.inputs, row, strict=True)
     }
 
 

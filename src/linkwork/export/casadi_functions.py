@@ -149,7 +149,7 @@ def differentiated(
     Args:
         traced: The program, without further iterations, on a graph of its own.
         inputs: Arguments of the function.
-        outputs: What it returns.
+        outputs: Its results.
         limit: The most operations of the Jacobian as one straight line.
     """
     numbers = {name: k for k, (name, _) in enumerate(traced.inputs)}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Functions with CasADi's C interface around programs: what is asked for a function ``f`` by name.
+"""Functions with CasADi's C interface around programs: the functions that it looks up for a function ``f`` by name.
 
 ``int f(const casadi_real **arg, casadi_real **res, casadi_int *iw, casadi_real *w, int mem)``, ``f_n_in``, ``f_n_out``,
 ``f_name_in``, ``f_name_out``, ``f_default_in``, ``f_sparsity_in``, ``f_sparsity_out``, ``f_work`` and the functions
@@ -162,7 +162,7 @@ class CasadiText:
                 )
             scratch += y.size
         for array, size in self.program.outputs.items():
-            if array not in values:  # not asked for
+            if array not in values:  # not requested
                 values[array] = f"w + {scratch}"
                 scratch += size
         call = ", ".join(values[array] for array in (*self.program.inputs, *self.program.outputs))
@@ -201,20 +201,20 @@ class CasadiText:
         return lines, out + sum(self.program.outputs.values())
 
     def _grouped(
-        self, found: Differentiated, first: dict[str, int], results: dict[str, int]
+        self, function: Differentiated, first: dict[str, int], results: dict[str, int]
     ) -> tuple[list[int], list[int], list[tuple[int, int, int]], list[int]]:
         """Seeds of each group, and its entries: block, place in it, place among products."""
         columns, column_starts = list[int](), [0]
         entries, entry_starts = list[tuple[int, int, int]](), [0]
-        for group in found.groups:
+        for group in function.groups:
             for k, j in group:
-                columns.append(first[found.inputs[k].name] + j)
-                for n, y in enumerate(found.outputs):
-                    block = found.patterns[n][k]
+                columns.append(first[function.inputs[k].name] + j)
+                for n, y in enumerate(function.outputs):
+                    block = function.patterns[n][k]
                     at = {c * y.pattern.rows + r: e for e, (r, c) in enumerate(y.pattern.entries)}
                     for place in range(block.starts[j], block.starts[j + 1]):
                         source = results[f"fwd_{y.name}"] + at[block.at[place]]
-                        entries.append((n * len(found.inputs) + k, place, source))
+                        entries.append((n * len(function.inputs) + k, place, source))
             column_starts.append(len(columns))
             entry_starts.append(len(entries))
         return columns, column_starts, entries, entry_starts

@@ -47,7 +47,7 @@ MEANINGS: Mapping[str, str] = {
     "completion": "largest error of a row, in rad and m; steps plus one; least pivot, 0 at a dead center",
     "search": "residual; iterations; largest error that is left, in rad and lengths of the robot; stalled iterations",
     "allowed": "joint velocities that satisfy the constraints",
-    "doubt": "1 where rows are nearly dependent, and these may be off; else 0",
+    "uncertain": "1 where rows are nearly dependent, and these may be off; else 0",
     "q1": "configuration after the step",
     "v1": "velocities after the step",
     "step_error": "error estimates of the step, in q and in v",

@@ -58,7 +58,7 @@ class WasmProgram:
     inputs: Mapping[str, tuple[int, int]]
     """Arrays that callers write: first place in the memory and length, in doubles."""
     outputs: Mapping[str, Mapping[str, tuple[int, int]]]
-    """The same of the arrays that each function writes."""
+    """Arrays that each function writes: first place in the memory and length, in doubles."""
     operations: Mapping[str, OperationCount]
     """Of each function that is a straight line."""
 
@@ -80,7 +80,7 @@ def export_wasm(
     `export_c`.
 
     Args:
-        evaluator: What to export, or several by the names that their functions get.
+        evaluator: The evaluator, or several by the names that their functions get.
         folder: The folder to write; it may exist.
         name: Name of the package; by default that of the folder. It names the function of a single evaluator.
         arguments: Inputs that are to be arrays in memory instead of constants; they begin with the evaluator's values.
@@ -123,7 +123,7 @@ def compiled_module(
     """The module of evaluators, and its functions.
 
     Args:
-        evaluators: What to export, by the names of the functions.
+        evaluators: Evaluators, by the names of the functions.
         arguments: Inputs that are arrays in memory instead of constants, in functions that have them.
         max_operations: The most operations of a program.
     """

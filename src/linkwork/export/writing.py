@@ -76,7 +76,7 @@ def export_c(
     settings of iterations, are constants in it, with the values that the evaluator has.
 
     Args:
-        evaluator: What to export; `Minimal` is exported as its `Completion`, loop closure and ``G``.
+        evaluator: The evaluator; `Minimal` is exported as its `Completion`, loop closure and ``G``.
         path: The ``.c`` file to write.
         name: Name of the function; by default that of the file.
         dtype: Numbers of the function: doubles or floats.
@@ -104,7 +104,7 @@ def program_source(given: Any) -> Any:
     """The evaluator that is exported: of minimal coordinates, their completion.
 
     Args:
-        given: What the caller wants exported.
+        given: The evaluator.
     """
     return Completion(given.robot) if isinstance(given, Minimal) else given
 
@@ -126,7 +126,7 @@ def exportable(evaluator: Any, dtype: Precision = "float64") -> None:
     if isinstance(evaluator, LoopInverseDerivatives | StepJacobian):
         raise UnsupportedFeature(f"{evaluator.quantity} are products with unit directions: export the jvp instead")
     if method == "pv_early" and dtype != "float64":
-        raise UnsupportedFeature("pv_early tells rows that feel a joint a little from those that do not: float64 only")
+        raise UnsupportedFeature("pv_early needs float64: it tests which joints move a row")
 
 
 def identifier(text: str, exact: bool = False) -> str:
@@ -145,7 +145,7 @@ def straight_program(
     """The trace of a program of an evaluator with inputs that are known, and these.
 
     Args:
-        evaluator: What to export.
+        evaluator: The evaluator.
         program: A program of it.
         arguments: Inputs that are not to be known, beside those that every call needs.
         limit: The most operations.
@@ -176,7 +176,7 @@ def exported_trace(
     """The trace of an evaluator as it is exported, its inputs that are known, and the names of the others.
 
     Args:
-        evaluator: What to export.
+        evaluator: The evaluator.
         arguments: Inputs that are not to be known, beside those that every call needs.
         limit: The most operations.
     """
@@ -219,7 +219,7 @@ def held_values(evaluator: BaseEvaluator, arguments: Sequence[str]) -> dict[str,
     """Inputs that a call of the evaluator does not need, and their values beside those that are to be ``arguments``.
 
     Args:
-        evaluator: What to export.
+        evaluator: The evaluator.
         arguments: Inputs that are arguments of the exported function.
     """
     names = [name for name in evaluator.program.algorithm.inputs if name not in evaluator.parameters]
@@ -313,8 +313,8 @@ def write_text(path: Path, text: str, encoding: str = "ascii") -> None:
 
     Args:
         path: The file.
-        text: What is in it.
-        encoding: How characters are written.
+        text: Its content.
+        encoding: Encoding of characters.
     """
     try:
         path.write_text(text, encoding=encoding)

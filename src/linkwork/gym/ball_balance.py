@@ -26,7 +26,7 @@ class BallBalanceVectorEnv(VectorEnv):
     """`zoo.ball_on_stewart`: keep a rolling ball in the middle of the plate, by the lengths of six legs.
 
     Args:
-        num_envs: How many environments there are.
+        num_envs: Number of environments.
         max_episode_steps: Actions after which an episode is truncated, 20 ms each; None: it is not.
         options: ``autoreset_mode``, ``randomize``, ``compile``, ``threads``, ``render_mode``, ``dt`` and
             ``steps_per_action`` of `VectorEnv`.

@@ -45,7 +45,7 @@ class CassieStandVectorEnv(VectorEnv):
     """Cassie with its leaf springs and closed loops: stand where it is, upright, while its pelvis is pushed.
 
     Args:
-        num_envs: How many environments there are.
+        num_envs: Number of environments.
         model: ``cassie.xml`` of MuJoCo's menagerie; by default that of ``$LINKWORK_MODELS/cassie/cassie.xml``.
         push: The greatest force of a push, in N, which acts for 0.1 s every 1.5 s in some horizontal direction.
         max_episode_steps: Actions after which an episode is truncated, 20 ms each; None: it is not.

@@ -22,14 +22,14 @@ class ActionDelay:
     """Delays of the commands of environments, in whole steps of the simulation.
 
     Args:
-        given: The delay; None: none.
+        delay: The delay; None: none.
         dt: Time of a step, in seconds.
         steps: Steps of an action.
         count: Environments.
     """
 
-    def __init__(self, given: Delay | None, dt: float, steps: int, count: int) -> None:
-        self.draw = _draw(given)
+    def __init__(self, delay: Delay | None, dt: float, steps: int, count: int) -> None:
+        self.draw = _draw(delay)
         """Seconds of delay; None: there is none."""
         self._dt, self._steps = dt, steps
         self.late: npt.NDArray[np.int64] = np.zeros(count, dtype=np.int64)
@@ -93,15 +93,15 @@ class ActionDelay:
             yield end - start, kept[ages[start], robots]
 
 
-def _draw(given: Delay | None) -> Draw | None:
-    if given is None or isinstance(given, Draw):
-        draw = given
+def _draw(delay: Delay | None) -> Draw | None:
+    if delay is None or isinstance(delay, Draw):
+        draw = delay
     else:
         pair = (
-            np.broadcast_to(np.asarray(given, dtype=np.float64), (2,)) if np.size(given) in (1, 2) else np.array([1, 0])
+            np.broadcast_to(np.asarray(delay, dtype=np.float64), (2,)) if np.size(delay) in (1, 2) else np.array([1, 0])
         )
         if not (np.isfinite(pair).all() and 0 <= pair[0] <= pair[1]):
-            raise InputError(f"action_delay is {given!r}, needs seconds >= 0, or (low, high), or a Draw")
+            raise InputError(f"action_delay is {delay!r}, needs seconds >= 0, or (low, high), or a Draw")
         draw = Draw(float(pair[0]), float(pair[1]))
     if draw is not None and draw.low < 0:
         raise InputError(f"action_delay is drawn from {draw.low} to {draw.high}, needs seconds >= 0")

@@ -26,7 +26,7 @@ class HopperVectorEnv(VectorEnv):
     """`zoo.running_hopper`: keep the trunk upright and run at a commanded speed, on one leg with a point foot.
 
     Args:
-        num_envs: How many environments there are.
+        num_envs: Number of environments.
         speed: The least and the greatest commanded speed, in m/s: one is drawn for each episode.
         max_episode_steps: Actions after which an episode is truncated, 20 ms each; None: it is not.
         options: ``autoreset_mode``, ``randomize``, ``compile``, ``threads``, ``render_mode``, ``dt`` and

@@ -144,7 +144,7 @@ class Randomization:
 
         Args:
             draws: Numbers from 0 to 1, ``(rows, draws)``.
-            values: What the robots have, by name, ``(rows, ...)``.
+            values: Present values, by name, ``(rows, ...)``.
         """
         redrawn = {}
         for name, new in self(draws).items():
@@ -179,11 +179,11 @@ class Randomization:
         return parameters
 
 
-def _draw(what: str, given: object) -> Draw:
+def _draw(what: str, range: object) -> Draw:
     """A draw; of two numbers, that of uniform factors."""
-    if isinstance(given, Draw):
-        return given
-    pair = np.asarray(given, dtype=np.float64)
+    if isinstance(range, Draw):
+        return range
+    pair = np.asarray(range, dtype=np.float64)
     if pair.shape != (2,) or not np.isfinite(pair).all() or not 0 <= pair[0] <= pair[1]:
-        raise InputError(f"randomize: {what} is {given!r}, needs (low, high), factors with 0 <= low <= high, or a Draw")
+        raise InputError(f"randomize: {what} is {range!r}, needs (low, high), factors with 0 <= low <= high, or a Draw")
     return Draw(float(pair[0]), float(pair[1]))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Pictures of robots as arrays of pixels, from a camera that may go along with the robot.
 
-What is drawn are the robot's shapes, meshes and height fields among them, rods of its `skeleton` where a body has none,
+Drawn are the robot's shapes, meshes and height fields among them, rods of its `skeleton` where a body has none,
 and a ground of squares, in parallel projection.
 """
 

@@ -26,8 +26,8 @@ class RobotBatch:
     A robot that stops being finite holds NaN until it is put somewhere else.
 
     Args:
-        stepper: How they move.
-        count: How many there are.
+        stepper: Stepper of the robots.
+        count: Number of robots.
     """
 
     def __init__(self, stepper: Stepper, count: int) -> None:
@@ -107,7 +107,7 @@ class RobotBatch:
 
         Args:
             commands: Commands of the actuators, ``(count, actuators)``; None: none.
-            steps: How many steps.
+            steps: Number of steps.
             wrenches: External wrenches on the frames that the stepper was made with, ``(count, frames, 6)``.
         """
         if self.count == 1:

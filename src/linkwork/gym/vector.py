@@ -54,11 +54,11 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array], ABC):
 
     Args:
         robot: The mechanism.
-        num_envs: How many environments there are.
+        num_envs: Number of environments.
         dt: Time of a step of the simulation, in seconds.
         steps_per_action: Steps for which an action is held.
         max_episode_steps: Actions after which an episode is truncated; None: it is not.
-        autoreset_mode: What happens after the end of an episode, see above.
+        autoreset_mode: Treatment of environments whose episode ended, see above.
         randomize: Draws of parameters by name, see `Randomization`; by default all robots are the model.
         observation_noise: Standard deviation of normal noise that is added to observations, drawn anew for each: of
             all, one for each, or by their names; by default there is none.
@@ -339,17 +339,19 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array], ABC):
 
     # Arrays ----------------------------------------------------------------------------------------------
 
-    def _noise(self, given: float | Sequence[float] | Mapping[str, float] | None) -> Array:
+    def _noise(self, deviations: float | Sequence[float] | Mapping[str, float] | None) -> Array:
         names = self.observation_names
-        if isinstance(given, Mapping):
-            for name in given:
+        if isinstance(deviations, Mapping):
+            for name in deviations:
                 if name not in names:
                     raise InputError(f"observation_noise: no observation '{name}'{among(name, names)}")
-            given = [given.get(name, 0.0) for name in names]
+            deviations = [deviations.get(name, 0.0) for name in names]
         try:
-            deviation = np.broadcast_to(np.asarray(0.0 if given is None else given, dtype=np.float64), (len(names),))
+            deviation = np.broadcast_to(
+                np.asarray(0.0 if deviations is None else deviations, dtype=np.float64), (len(names),)
+            )
         except (TypeError, ValueError):
-            raise InputError(f"observation_noise is {given!r}, needs a number, or {len(names)}") from None
+            raise InputError(f"observation_noise is {deviations!r}, needs a number, or {len(names)}") from None
         if not (np.isfinite(deviation).all() and (deviation >= 0).all()):
             raise InputError("observation_noise has standard deviations, which must be finite and >= 0")
         return deviation

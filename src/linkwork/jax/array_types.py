@@ -49,7 +49,7 @@ def common_lead(what: str, shapes: Sequence[Shape], own: Sequence[Shape]) -> Sha
     """Batch axes of a call: all arrays that have any have the same.
 
     Args:
-        what: What is called, for messages.
+        what: The function, for messages.
         shapes: Shapes of arrays.
         own: Shapes of one state's arrays.
     """

@@ -38,9 +38,9 @@ class ProgramCall:
 
     Args:
         program: Kernel text and the plan of a robot.
-        backend: How it is run on the CPU: native or specialized, with which numbers.
-        on_error: What becomes of states that are not finite, on the CPU.
-        traced: What is run on GPUs, in place of the program.
+        backend: Its backend on the CPU: native or specialized, with which numbers.
+        on_error: Treatment of states that are not finite, on the CPU.
+        traced: Program for GPUs, in place of the program.
     """
 
     def __init__(self, program: Program, backend: Backend, on_error: OnError, traced: Program | None = None) -> None:
@@ -89,7 +89,7 @@ class Target:
         self.outputs = list(call.outputs.values())
         content = [part for name, x in held.items() for part in (name, x.tobytes())]
         self.name = ".".join(("linkwork", call.program.algorithm.name, key(call._content, *content)[:24]))
-        """The same in every process."""
+        """Name of the call, equal in every process."""
 
     def register(self, platform: str) -> None:
         """Make the handler of a platform, and have XLA know it.

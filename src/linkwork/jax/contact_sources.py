@@ -40,10 +40,10 @@ class ContactSource(EvaluatorSource):
     """A step with contacts, of a `ContactStep` or of a `Stepper`.
 
     Args:
-        evaluator: What makes the step, with numbers of the type wanted.
+        evaluator: The evaluator, with numbers of the wanted type.
         names: Inputs that calls have.
         by: Those of them to differentiate by.
-        on_error: What becomes of states that are not finite, on the CPU.
+        on_error: Treatment of states that are not finite, on the CPU.
     """
 
     def __init__(self, evaluator: Any, names: Sequence[str], by: Sequence[str], on_error: OnError) -> None:

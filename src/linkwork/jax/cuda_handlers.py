@@ -23,7 +23,7 @@ class CudaHandler(Handler):
     """Machine code that XLA calls to run a program on a GPU.
 
     Args:
-        program: What is run.
+        program: The program.
         backend: With which numbers, and how many operations at most.
         held: Inputs that are the same for all states and calls, by name; those that are zero are left out of the
             program.
@@ -46,10 +46,10 @@ class CudaHandler(Handler):
         self._kept.append(calls)
         self.link(cuda_code.object_code(runner.dtype.name), words, cuda_code.COMMAND_BUFFER, self._messages())
 
-    def _device(self, made: Prepared) -> int:
+    def _device(self, prepared: Prepared) -> int:
         """The address of a device's words."""
-        held = [made.held.get(k, 0) for k in range(len(self.runner.shapes))]
-        return self.table([made.device.context, made.code.function(made.device), made.status, *held])
+        held = [prepared.held.get(k, 0) for k in range(len(self.runner.shapes))]
+        return self.table([prepared.device.context, prepared.code.function(prepared.device), prepared.status, *held])
 
     def _messages(self) -> Sequence[str]:
         return [

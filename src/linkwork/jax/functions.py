@@ -34,9 +34,9 @@ class Function:
     """An evaluator as a function of JAX arrays: see `function`.
 
     Args:
-        evaluator: What is evaluated.
+        evaluator: The evaluator.
         by: Names of the inputs to differentiate by; None: all that can be.
-        on_error: What becomes of states that are not finite, on the CPU.
+        on_error: Treatment of states that are not finite, on the CPU.
     """
 
     def __init__(self, evaluator: BaseEvaluator, by: Sequence[str] | None, on_error: OnError) -> None:
@@ -169,7 +169,7 @@ def function(evaluator: BaseEvaluator, by: Sequence[str] | None = None, on_error
     """An evaluator as a function of JAX arrays, for `jit`, `vmap`, `grad`, `jvp`, `jacfwd`, `jacrev`, `lax.scan`.
 
     Args:
-        evaluator: What is evaluated: quantities, inverse and forward dynamics, impacts, steps.
+        evaluator: The evaluator: quantities, inverse and forward dynamics, impacts, steps.
         by: Names of the inputs to differentiate by: the others are constants; by default all that can be.
         on_error: On the CPU, ``"raise"`` makes NaN, infinity or quaternions of no length an error of the whole call;
             ``"nan"`` gives such states NaN as results.

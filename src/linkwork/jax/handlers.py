@@ -47,7 +47,7 @@ class Handler:
     """Machine code that XLA calls to run a program.
 
     Args:
-        runner: What runs the program.
+        runner: Runner of the program.
         held: Inputs that are the same for all states and calls, by name.
     """
 
@@ -106,9 +106,9 @@ class CpuHandler(Handler):
     """Machine code that XLA calls to run a program on the CPU.
 
     Args:
-        runner: What runs the program, native or specialized.
+        runner: Runner of the program, native or specialized.
         held: Inputs that are the same for all states and calls, by name.
-        on_error: What becomes of states that are not finite.
+        on_error: Treatment of states that are not finite.
     """
 
     def __init__(self, runner: Runner, held: Mapping[str, Any], on_error: OnError) -> None:

@@ -160,10 +160,10 @@ def _seeds(source: Source, outs: Arrays, seeds: Arrays) -> list[Array]:
     return [space.velocities(z, y, dual=True) if name in curved else y for name, z, y in named]
 
 
-def _gradients(source: Source, x: dict[str, Array], found: dict[str, Array]) -> list[Array]:
+def _gradients(source: Source, x: dict[str, Array], products: dict[str, Array]) -> list[Array]:
     """Gradients by coordinates."""
     space, curved = source.space, source.curved
-    return [space.rates(x[n], found[n], dual=True) if n in curved else found[n] for n in source.by]
+    return [space.rates(x[n], products[n], dual=True) if n in curved else products[n] for n in source.by]
 
 
 def _rates(source: Source, outs: Arrays, rates: Arrays) -> list[Array]:
@@ -304,7 +304,7 @@ def _differentiated(primals: Arrays, tangents: Arrays, *, source: Source, kind: 
             terms.append(bind(*state, *(x for group in besides for x in group), kind=kind))
     if moves:
         if kind in (HVP, JVP2):
-            raise UnsupportedFeature(f"{source.what} has first and second derivatives; third ones were asked for")
+            raise UnsupportedFeature(f"{source.what} has first and second derivatives, not third ones")
         higher = JVP2 if kind is JVP else HVP
         besides = _with_zeros(source, groups[2]) if kind is FIRST_VJP else groups[2]
         terms.append(bind(*state, *besides, *_full(along), kind=higher))
@@ -322,7 +322,7 @@ def _transposed(cotangents: Arrays, *operands: Any, source: Source, kind: Kind) 
     linear = [any(ad.is_undefined_primal(x) for x in group) for group in groups]
     wanted = [k for k, one in enumerate(linear) if one]
     if kind in VALUES or len(wanted) != 1 or wanted[0] < 2:
-        raise UnsupportedFeature(f"{source.what} is not linear in its inputs, which its transpose was asked by")
+        raise UnsupportedFeature(f"{source.what} is not linear in these inputs: it has no transpose by them")
     at, state = wanted[0], [*groups[0], *groups[1]]
     bind = partial(function_p.bind, *state, source=source)
     ct = _full(cotangents)

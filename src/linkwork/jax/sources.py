@@ -50,10 +50,10 @@ class EvaluatorSource:
     """An evaluator whose products are one program each.
 
     Args:
-        evaluator: What is evaluated, with numbers of the type wanted.
+        evaluator: The evaluator, with numbers of the type wanted.
         names: Inputs that calls have.
         by: Those of them to differentiate by.
-        on_error: What becomes of states that are not finite, on the CPU.
+        on_error: Treatment of states that are not finite, on the CPU.
     """
 
     def __init__(self, evaluator: Any, names: Sequence[str], by: Sequence[str], on_error: OnError) -> None:
@@ -101,8 +101,8 @@ class EvaluatorSource:
 
         Args:
             program: The program.
-            backend: How it is run; by default as the evaluator.
-            traced: What is run on GPUs in its place.
+            backend: Its backend; by default as the evaluator.
+            traced: Program for GPUs in its place.
         """
         own = self.evaluator.execution.backend if backend is None else backend
         return ProgramCall(program, own, self.on_error, traced)
@@ -242,7 +242,7 @@ class StepSource(EvaluatorSource):
         evaluator: The stepper, with numbers of the type wanted.
         names: Inputs that calls have.
         by: Those of them to differentiate by.
-        on_error: What becomes of states that are not finite, on the CPU.
+        on_error: Treatment of states that are not finite, on the CPU.
     """
 
     def __init__(self, evaluator: Any, names: Sequence[str], by: Sequence[str], on_error: OnError) -> None:

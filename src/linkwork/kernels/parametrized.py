@@ -92,7 +92,7 @@ WRITERS: Mapping[str, Writer] = {
     "friction": Writer(("box_lower", "box_upper"), set_friction, begin_friction),
     "contact_friction": Writer(("friction",), set_contact_friction, begin_contact_friction),
 }
-"""How parameters become arrays of the tree."""
+"""The functions that turn parameters into arrays of the tree."""
 
 PAIR_FRICTION = Writer(("pair_friction",), set_pair_friction, begin_pair_friction)
 """The friction of contacts in layouts that have it by pairs, with other directions than sliding."""

@@ -2,8 +2,8 @@
 """The scalar functions that kernel text may call, and the mark that makes a function a kernel.
 
 Kernel text runs on three kinds of scalars: floats (plain), machine numbers (native, where the compiler knows these
-functions: `compile.scalar_functions`) and nodes of a trace graph (specialized). A scalar that is not a float is asked
-to do the work itself.
+functions: `compile.scalar_functions`) and nodes of a trace graph (specialized). A scalar that is not a float does
+the work itself.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def where(below: Scalar, bound: Scalar, then: Scalar, otherwise: Scalar) -> Scal
 
     Args:
         below: Number to compare.
-        bound: What it is compared with.
+        bound: The bound of the comparison.
         then: Result where ``below < bound``.
         otherwise: Result elsewhere.
     """
@@ -159,12 +159,12 @@ def aligned_entries(x: Array, k: int) -> tuple[Scalar, Scalar, Scalar, Scalar]:
 def each_lane(function: Callable[..., None], *arguments: Any) -> None:
     """Run a kernel for the state in each lane, one after the other, as for one state.
 
-    What it decides, and the integers that it keeps, are those of one lane: for work that few states need, or that takes
+    Its decisions and integers are those of one lane: for work that few states need, or that takes
     another way in each. Arguments are ``tree``, ``w`` and integers.
 
     Args:
         function: The kernel.
-        arguments: What it takes.
+        arguments: Its arguments.
     """
     function(*arguments)
 

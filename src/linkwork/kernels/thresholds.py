@@ -120,7 +120,7 @@ LITTLE_DECREASE = 1e-6
 merit. Test: tests/closure/test_inverse_kinematics.py"""
 
 LITTLE_DECREASE_OF_POSTURE = 1e-10
-"""The same if a posture counts: its distance falls slowly at the end. Part of: the merit.
+"""If a posture counts: its distance falls slowly at the end. Part of: the merit.
 Test: tests/closure/test_inverse_kinematics.py"""
 
 IGNORED_ROW = 1e-30
@@ -134,11 +134,11 @@ LEAST_INVERSE_INERTIA = 1e-35
 units. Test: tests/contact/test_contact_robustness.py"""
 
 NEAR_CONE = 1e-9
-"""How far from the cone a force may be for one more step to be the last: it doubles the digits. Part of: the force.
+"""Distance of a force from the cone at which one more step is the last: it doubles the digits. Part of: the force.
 Test: tests/contact/test_contact_dense.py"""
 
 SINGULAR_SLIDING = 1e-14
-"""What is added to the tangential block of J M⁻¹ Jᵀ, for contacts that cannot slide. Part of: the mean of its
+"""Added to the tangential block of J M⁻¹ Jᵀ, for contacts that cannot slide. Part of: the mean of its
 diagonal. Test: tests/contact/test_contact_dense.py"""
 
 LEAST_EIGENVALUE = 1e-6
@@ -163,7 +163,7 @@ SLIGHT_ETA = 1e-12
 Test: tests/contact/test_contact_derivatives.py"""
 
 FINAL_RESIDUAL = 1e-6
-"""What Newton's method misses where the proximal weight is reduced no further. Part of: what contacts miss.
+"""Residual of Newton's method at which the proximal weight is reduced no further. Part of: the residual of contacts.
 Test: tests/dynamics/test_inverse_contact.py"""
 
 LEAST_LEVERS = 1e-6
@@ -192,7 +192,7 @@ PARALLEL_EDGES = 1e-10
 Test: tests/contact/test_contact_geometry.py"""
 
 LEANING = 1e-6
-"""How far a direction leans to the other box, to choose among corners that are as near along the normal. Part of: a
+"""Tilt of a direction towards the other box, to choose among corners that are as near along the normal. Part of: a
 unit vector. Test: tests/contact/test_contact_geometry.py"""
 
 BOX_TILT = (3e-11, 5e-11, 8e-11)
@@ -293,7 +293,7 @@ NO_STIFFNESS = 1e-15
 Part of: the inertia of a set. Test: tests/contact/test_reduced_solver.py"""
 
 LEAST_SPAN = 1e-12
-"""What all bodies together take at least in the broad phase, so that the size of a cell is above zero. Part of: meters.
+"""Least extent of all bodies in the broad phase, so that the size of a cell is above zero. Part of: meters.
 Test: tests/contact/test_reduced_broad_phase.py"""
 
 # Tendons, actuators, sensors ---------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ class Pace:
     """Steps at the pace of a clock, while it plays.
 
     Args:
-        run: What is stepped. Others change it within `lock`.
+        run: The simulation. Others change it within `lock`.
         show: Called after the steps of each frame, and of single ones.
     """
 
@@ -33,7 +33,7 @@ class Pace:
         self.lock = RLock()
         """Held while steps are made."""
         self.speed = 1.0
-        """Seconds of the robot in one second, as asked for."""
+        """Requested seconds of simulation in one second."""
         self.error = ""
         """Why the run has stopped, if an error did it."""
         self._playing, self._closed = Event(), False
@@ -82,7 +82,7 @@ class Pace:
         """Pause, make some steps, and show where they lead.
 
         Args:
-            steps: How many.
+            steps: Number of steps.
         """
         self.pause()
         self.error = ""

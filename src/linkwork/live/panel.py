@@ -179,14 +179,14 @@ class LivePanel:
             return "" if self.run.time else ", starting: steps are compiled once for a machine"
         if rate > 0.95 * pace.speed:
             return ", real time" if pace.speed == 1.0 else f", {pace.speed:g} of real time"
-        return f", **{rate:.2g} of real time** (asked for {pace.speed:g}: this machine is not faster)"
+        return f", **{rate:.2g} of real time** (requested {pace.speed:g}: this machine is not faster)"
 
 
 def command_range(actuator: Actuator, value: float) -> tuple[float, float]:
     """The ends of the slider of a command: its limits, or what gives the largest force, or -1 to 1.
 
     Args:
-        actuator: What it commands.
+        actuator: The actuator.
         value: A command that is between them.
     """
     low, high = actuator.control_limits if actuator.has_activation else actuator.limits

@@ -231,7 +231,7 @@ class LiveRun:
         """Make steps.
 
         Args:
-            steps: How many.
+            steps: Number of steps.
         """
         left = count(steps, "steps")
         while left:

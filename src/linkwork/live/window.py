@@ -29,7 +29,7 @@ class HandMarks:
     """The hand that pulls: a line from the point that it grasps to where it is, and an arrow for its force.
 
     Args:
-        scene: What it is drawn in.
+        scene: The scene to draw in.
         radius: Of bones, in meters.
     """
 
@@ -45,7 +45,7 @@ class HandMarks:
         """Draw the hand, or nothing.
 
         Args:
-            point: What it grasps; None: nothing.
+            point: Point that the hand grasps; None: nothing.
             target: Where it is.
             arrow: Its force, as long as it is drawn.
         """
@@ -119,7 +119,7 @@ class LiveViewer(Viewer):
         """Pause, and make some steps.
 
         Args:
-            steps: How many.
+            steps: Number of steps.
         """
         self.pace.step(steps)
         self.panel.pause()

@@ -137,7 +137,7 @@ class Builder:
 
         Args:
             name: Name of the joint.
-            type: How it moves, such as ``Revolute("y")``.
+            type: Type of joint, such as ``Revolute("y")``.
             parent: The body it starts from, or ``"world"``.
             child: The body it leads to.
             at: Its placement in the parent's frame (three numbers for a position, or a `Placement`).
@@ -214,12 +214,12 @@ class Builder:
             also: Further joints that it drives, with gears of their own.
             tendon: The tendon that it pulls, in place of joints.
             body: The body whose contact points its force pulls at together (adhesion), in place of joints.
-            dynamics: How an activation follows the command, from which its force comes then (`ACTIVATIONS`).
+            dynamics: Dynamics of an activation that follows the command and makes the force (`ACTIVATIONS`).
             time_constant: Of the filters, in seconds.
             activation_limits: Activations are clamped to these.
             early: Whether its force comes from the activation after a step, not before it.
-            refused: What it is, if its force is not modeled: it takes no commands.
-            muscle: What takes the place of gain and bias, of a muscle.
+            refused: Its kind, if its force is not modeled: it takes no commands.
+            muscle: Muscle in place of gain and bias.
             motor: Its torque-speed curve, friction, integral action and delay.
         """
         ranges = {"command": limits, "force": force_limits, "activation": activation_limits}
@@ -301,7 +301,7 @@ class Builder:
                 at those for ``"fluid"`` a medium pushes, at boxes and ellipsoids.
             name: By which contacts of the shape are known; by default the name of the body.
             surface: Friction and restitution of its contacts, by default; a shape that has one may touch others.
-            drag: How a medium pushes at an ellipsoid; None: as is usual.
+            drag: Coefficients of fluid forces on an ellipsoid; None: the usual ones.
         """
         added = Shape(body, solid, as_placement(at), as_color(color), role, name=name, surface=surface, drag=drag)
         self._shapes.append(added)

@@ -46,7 +46,7 @@ class Changeable(Model):
 
         ``robot.reduced({"elbow": 0.5})``, or ``robot.reduced(["elbow", "wrist"], q=q)``. What a locked joint moves is
         fixed to its parent: inertias merge; frames, shapes, contacts and constraints between frames stay. Constraints
-        and actuators on several joints keep those that move; a constraint that nothing moves any more is left out, or
+        and actuators on several joints keep those that move; a constraint without moving joints is left out, or
         an error where it is open.
 
         Args:
@@ -317,9 +317,9 @@ class Changeable(Model):
             touching: Names of bodies or frames (all their shapes), shapes, tuples of two of these that touch each
                 other, and pairs; with none, all moving bodies. Placements of new shapes are in the frame of the body
                 or frame that they name, as those of `with_frame`. The shapes of ``"world"`` touch all that is named.
-            ground: What bodies and shapes touch: the robot's own ground or else the plane z = 0 (True), nothing
-                (False), the plane of a placement, a height field on the world, or any shape. Tuples and pairs do not
-                touch it.
+            ground: The ground that bodies and shapes touch: the robot's own ground or else the plane z = 0 (True),
+                nothing (False), the plane of a placement, a height field on the world, or any shape. Tuples and pairs
+                do not touch it.
             self_collision: Whether bodies and shapes touch each other, too, but for bodies that a joint or a
                 constraint connects.
             friction: Coulomb's coefficient; by default what the file says of the two shapes, else 1.

@@ -98,7 +98,7 @@ class ConnectionGraph:
 
         Args:
             robot: The mechanism.
-            rules: What may be exchanged.
+            rules: Rules of exchange.
         """
         joints = {joint.name: graph_joint(robot, joint) for joint in robot.joints}
         connections = {c.name: c for c in _joint_connections(robot, joints, rules)}

@@ -363,7 +363,7 @@ def kept_contacts(robot: Model, names: Sequence[str]) -> Sequence[ContactPair]:
 
     Args:
         robot: The mechanism.
-        names: What is left out; nothing: all.
+        names: Contacts to leave out; none: all.
     """
     known: dict[str, None] = {}
     for pair in robot.contacts:

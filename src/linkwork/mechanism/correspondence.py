@@ -94,10 +94,10 @@ class Correspondence:
             T[..., self.old.v_slice(name), :] = np.eye(self.new.nv)[self.new.v_slice(name)]
         return rotate(np.swapaxes(T, -1, -2), tau)
 
-    def _with_shared(self, found: Floats, given: Floats) -> Floats:
+    def _with_shared(self, vectors: Floats, given: Floats) -> Floats:
         for name in self.shared:
-            found[..., self.new.v_slice(name)] = given[..., self.old.v_slice(name)]
-        return found
+            vectors[..., self.new.v_slice(name)] = given[..., self.old.v_slice(name)]
+        return vectors
 
     def _jacobian(self, robot: Model, q: Floats) -> Floats:
         J = frame_jacobian(robot, q, self.bodies)
@@ -114,7 +114,7 @@ def _pinv(J: Floats) -> Floats:
 
 
 def _same_coordinates(old: Model, new: Model, name: str) -> bool:
-    """Whether both have a joint with the same coordinates; one with one degree of freedom has them both ways around."""
+    """Whether both have a joint with the same coordinates; one with one degree of freedom may be reversed."""
     if name not in old.joint_names:
         return False
     joint, other = new.joint(name), old.joint(name)

@@ -50,9 +50,9 @@ class JointOptions(TypedDict, total=False):
     rest: PerCoordinate | None
     """Rest position of the spring; by default the neutral position of the joint."""
     soft_limit: SoftConstraint | None
-    """How soft its limits are in steps with soft contacts."""
+    """Softness of its limits in steps with soft contacts."""
     soft_friction: SoftConstraint | None
-    """How soft its dry friction is there."""
+    """Softness of its dry friction there."""
     stiffness_terms: tuple[float, float]
     """Factors of the square and the cube of the spring's deflection, of joints whose coordinates are numbers."""
     damping_terms: tuple[float, float]

@@ -98,9 +98,9 @@ class Mechanism(Shown):
             q: Configurations to start from, ``(..., nq)``, or coordinates by joint; those left out, and by default
                 all, are those of `neutral`.
             fixed: Joints that stay where they are.
-            tolerance: How far a row may be open.
+            tolerance: Largest error of a row.
             max_iterations: The most iterations of each attempt.
-            attempts: How often to start again from a random configuration near ``q``.
+            attempts: Number of further starts from a random configuration near ``q``.
             seed: Of the random numbers.
             limits: Whether joint limits hold.
         """
@@ -146,7 +146,7 @@ class Mechanism(Shown):
             limits: Whether joint limits hold.
             tolerance: A target is met where errors are below it, in rad and lengths of the robot.
             max_iterations: The most iterations of each attempt.
-            attempts: How often to start, from the second time on nearer to a random configuration each time.
+            attempts: Number of starts, from the second on nearer to a random configuration each time.
             seed: Of the random numbers.
         """
         from linkwork.closure.inverse_kinematics import inverse_kinematics
@@ -183,7 +183,7 @@ class Mechanism(Shown):
             joints: A joint with one coordinate, or several that move together.
             values: Where they are to be, in radians or meters.
             q: A configuration near the first one, ``(nq,)``; by default the assembled or neutral one.
-            seconds: How long the sweep takes when it is played.
+            seconds: Duration of playback.
             tolerance: Loops with errors below this are closed.
             limits: Whether the other joints stay within their limits.
         """
@@ -341,7 +341,7 @@ class Mechanism(Shown):
             orders: Whether `lcaba` may eliminate bodies in another order.
             keep: Names of joints and constraints that stay what they are, such as contacts that are switched off.
             drop: Properties that joints may lose by closing a loop: some of limits, damping, friction.
-            seconds: How long to search; large robots are given up to then.
+            seconds: Duration to search; large robots are given up to then.
             progress: Called before each count with what is counted, how many candidates were, and the fewest
                 operations so far.
         """
@@ -375,17 +375,18 @@ class Mechanism(Shown):
     ) -> None:
         """Save as a model file that `load` reads back as the same mechanism; see docs/reference/files.md.
 
-        What the format cannot say and changes the dynamics is a `CannotSave` that names it, and nothing is written.
-        What does not change them (poses, marks of joints, some looks and names) is left out with a warning.
+        Properties that the format lacks and that change the dynamics raise `CannotSave` with their names; nothing is
+        written. Properties that do not change them (poses, marks of joints, some looks and names) are left out with a
+        warning.
 
         Args:
             path: The file: .urdf, .xml or .mjcf (MJCF), .sdf or .world. Paths of meshes are relative to its folder.
             format: ``"urdf"``, ``"mjcf"`` or ``"sdf"``; by default what the extension says.
-            drop: What to leave out where the format cannot say it, such as ``["actuators", "contacts"]``.
+            drop: Properties to leave out where the format lacks them, such as ``["actuators", "contacts"]``.
             pose: Configuration in which SDF and MJCF draw the model: its name, or ``(nq,)``; by default the neutral
                 one. In SDF joints are at zero there, and loops must be closed there.
-            strict: URDF has what its standard has, and nothing else; False: as ``dialect="linkwork"``.
-            dialect: What URDF may have besides: ``"linkwork"`` (loops and all else that `load` reads), ``"pinocchio"``
+            strict: Whether URDF keeps to its standard; False: as ``dialect="linkwork"``.
+            dialect: Extension of URDF: ``"linkwork"`` (loops and all else that `load` reads), ``"pinocchio"``
                 (loops in a ``robot.yaml`` beside the file), ``"urdfdom"`` (loops as ``<constraint>``), ``"standard"``.
             package: Meshes of URDF are ``package://PACKAGE/...``; by default their paths are relative.
         """
@@ -425,7 +426,7 @@ class Mechanism(Shown):
 
     @converted
     def draw_graph(self, path: str | os.PathLike[str] | None = None) -> Figure:
-        """A picture of bodies, joints, loops and clusters; to a .png, .svg or .pdf if asked; see `graphs`.
+        """A picture of bodies, joints, loops and clusters; also written to a file if one is given; see `graphs`.
 
         Args:
             path: File to write, .png, .svg or .pdf; by default none.

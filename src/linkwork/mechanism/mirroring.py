@@ -168,7 +168,7 @@ def _coordinate_signs(kind: Joint, S: Floats, *, rates: bool) -> Floats:
 def _shape(shape: Shape | ContactShape, S: Floats) -> dict[str, Any]:
     """The solid and the placement of a mirror image.
 
-    What has no other side, as the ground and a height field have none, is reflected along its own x.
+    Shapes without another side, the ground and height fields, are reflected along their own x.
     """
     solid = shape.solid
     if isinstance(solid, Ground | HeightField):

@@ -73,7 +73,7 @@ class Search:
         robot: The mechanism.
         graph: Its connections.
         methods: Methods of forward dynamics; the cheapest counts.
-        seconds: How long to search. The robot itself is always counted.
+        seconds: Duration to search. The robot itself is always counted.
         progress: Called before each count.
     """
 

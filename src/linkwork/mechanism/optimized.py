@@ -44,7 +44,7 @@ class Optimized:
     complete: bool
     """Whether the search ended by itself, not by the time it was given."""
     seconds: float
-    """How long the search took."""
+    """Duration of the search."""
 
     @property
     def saved(self) -> float:
@@ -160,7 +160,7 @@ def optimize(
         orders: Whether `lcaba` may eliminate bodies in another order.
         keep: Names of joints and constraints that stay what they are.
         drop: Properties that joints may lose by closing a loop.
-        seconds: How long to search.
+        seconds: Duration to search.
         progress: Called before each count.
     """
     names = _methods(robot, method)

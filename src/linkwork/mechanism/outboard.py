@@ -54,15 +54,15 @@ class OutboardParts:
             else:
                 self._moving.setdefault(start, []).append(name)
 
-    def of(self, placed: SensorOnGraph, made: Model) -> Sensor:
+    def of(self, placed: SensorOnGraph, model: Model) -> Sensor:
         """The sensor with what is outboard of it.
 
         Args:
             placed: A sensor of the graph.
-            made: The model of the graph, without sensors.
+            model: The model of the graph, without sensors.
         """
         sensor = self._with_part(placed)
-        return _computed(made, sensor) if placed.lenient else sensor
+        return _computed(model, sensor) if placed.lenient else sensor
 
     def _with_part(self, placed: SensorOnGraph) -> Sensor:
         sensor = placed.sensor
@@ -96,14 +96,14 @@ class OutboardParts:
         return Outboard(sum(masses, Inertia.zero()), joints, (*bodies, *frames))
 
 
-def locked_sensors(robot: Model, tree: Tree, locked: Mapping[str, object], made: Model) -> tuple[Sensor, ...]:
+def locked_sensors(robot: Model, tree: Tree, locked: Mapping[str, object], reduced: Model) -> tuple[Sensor, ...]:
     """The sensors of a robot of which joints were locked.
 
     Args:
         robot: The robot before.
         tree: Its bodies after.
         locked: Names of locked joints.
-        made: The robot after, without sensors.
+        reduced: The robot after, without sensors.
     """
     sensors = []
     for sensor in robot.sensors:
@@ -111,7 +111,7 @@ def locked_sensors(robot: Model, tree: Tree, locked: Mapping[str, object], made:
             sensor = _with_locked(robot, tree, locked, sensor)
         elif sensor.type == "actuatorpos" and not sensor.refused:
             sensor = _of_moving_joints(robot, locked, sensor)
-        sensors.append(replace(_computed(made, sensor), neutral_quaternion=None))
+        sensors.append(replace(_computed(reduced, sensor), neutral_quaternion=None))
     return tuple(sensors)
 
 
@@ -143,54 +143,54 @@ def _with_locked(robot: Model, tree: Tree, locked: Mapping[str, object], sensor:
     return replace(sensor, outboard=Outboard(inertia, tuple(joints), tuple(frames)))
 
 
-def kept_sensors(robot: Model, made: Model) -> tuple[Sensor, ...]:
+def kept_sensors(robot: Model, reduced: Model) -> tuple[Sensor, ...]:
     """The sensors of a robot of which bodies were left out: those that are on something that is still there.
 
     Args:
         robot: The robot before.
-        made: The robot after, without sensors.
+        reduced: The robot after, without sensors.
     """
     sensors = []
     for sensor in robot.sensors:
         part = sensor.outboard
         if part is not None:
-            joints = tuple(name for name in part.joints if name in made.space.indices)
-            frames = tuple(name for name in part.frames if name in made.frames)
+            joints = tuple(name for name in part.joints if name in reduced.space.indices)
+            frames = tuple(name for name in part.frames if name in reduced.frames)
             sensor = replace(sensor, outboard=replace(part, joints=joints, frames=frames))
-        if not missing_part(made, sensor):
+        if not missing_part(reduced, sensor):
             sensors.append(sensor)
     return tuple(sensors)
 
 
-def sensors_on_tree(robot: Model, made: Model) -> tuple[Sensor, ...]:
+def sensors_on_tree(robot: Model, rebuilt: Model) -> tuple[Sensor, ...]:
     """The sensors of a robot on another spanning tree; those that would measure something else are not computed.
 
     Args:
         robot: The robot before.
-        made: The robot after, without sensors.
+        rebuilt: The robot after, without sensors.
     """
     sensors = []
     for sensor in robot.sensors:
-        sensor = _computed(made, sensor)
-        if sensor.type in OUTBOARD and sensor.of and not sensor.refused and not _same_part(robot, made, sensor):
+        sensor = _computed(rebuilt, sensor)
+        if sensor.type in OUTBOARD and sensor.of and not sensor.refused and not _same_part(robot, rebuilt, sensor):
             sensor = sensor.without(f"another spanning tree has other bodies outboard of '{sensor.of}'")
         sensors.append(sensor)
     return tuple(sensors)
 
 
-def _computed(made: Model, sensor: Sensor) -> Sensor:
+def _computed(model: Model, sensor: Sensor) -> Sensor:
     """The sensor, or the same as one that is not computed where the model lacks what it is on."""
-    missing = missing_part(made, sensor)
+    missing = missing_part(model, sensor)
     return sensor.without(f"it {missing}") if missing else sensor
 
 
-def _same_part(robot: Model, made: Model, sensor: Sensor) -> bool:
+def _same_part(robot: Model, rebuilt: Model, sensor: Sensor) -> bool:
     """Whether the same joint carries the same bodies."""
-    before, after = (_inboard(one, sensor) for one in (robot, made))
-    parts = outboard_of(robot, sensor), outboard_of(made, sensor)
+    before, after = (_inboard(one, sensor) for one in (robot, rebuilt))
+    parts = outboard_of(robot, sensor), outboard_of(rebuilt, sensor)
     if before != after or (sensor.outboard is None and set(parts[0].frames) != set(parts[1].frames)):
         return False
-    return set(carried_bodies(robot, parts[0])) == set(carried_bodies(made, parts[1]))
+    return set(carried_bodies(robot, parts[0])) == set(carried_bodies(rebuilt, parts[1]))
 
 
 def _inboard(model: Model, sensor: Sensor) -> Sequence[str]:

@@ -2,8 +2,8 @@
 """A mechanism without some of its joints: their children are fixed to their parents where the joints are locked.
 
 Inertias merge, frames, shapes, contacts and constraints between frames stay where they are. A constraint on joint
-coordinates keeps the joints that move, with what the locked ones contribute as a constant; one that nothing moves any
-more is left out, if it holds.
+coordinates keeps the joints that move, with what the locked ones contribute as a constant; one without moving joints
+any more is left out, if it holds.
 """
 
 from __future__ import annotations
@@ -256,7 +256,7 @@ class _Reduction:
         return replace(constraint, follower=follower, leader=held, **options)
 
     def _partly_locked(self, tendon: Tendon) -> Tendon | float:
-        """A tendon with the coordinates of locked joints as constants; its length, if it is fixed and nothing moves."""
+        """A tendon with coordinates of locked joints as constants; its length, if all its joints are locked."""
         left = {name: c for name, c in tendon.joints.items() if name not in self.locked}
         if len(left) == len(tendon.joints):
             return tendon
@@ -273,7 +273,7 @@ class _Reduction:
         open_by = float(np.abs(error).max(initial=0.0))
         if any(constraint.holonomic) and open_by > HOLDS * self._length():
             raise InputError(
-                f"locked as given, nothing moves {constraint} any more, and it is open by {open_by:.3g}: lock the "
+                f"with these joints locked, no joint moves {constraint}, and its error is {open_by:.3g}: lock the "
                 "joints at a configuration with closed loops, such as robot.assemble()"
             )
 
@@ -285,7 +285,7 @@ class _Reduction:
     # Actuators -------------------------------------------------------------------------------------
 
     def _tendons(self) -> tuple[Tendon, ...]:
-        """Tendons with the coordinates of locked joints as constants; fixed ones that nothing moves are left out."""
+        """Tendons with coordinates of locked joints as constants; fixed ones with all joints locked are left out."""
         tendons = [self._partly_locked(tendon) for tendon in self.robot.tendons]
         return tuple(t for t in tendons if isinstance(t, Tendon) and not set(t.driven) & set(self.locked))
 

@@ -118,7 +118,8 @@ class Shown(Changeable):
             dt: Time of one step, in seconds.
             parameters: Parameters that have sliders beside gravity: ``"mass"``, ``"joint_position"`` and
                 ``"anchor_position"`` (link lengths); by default masses, and lengths of robots with few joints.
-            drive: How motors begin, by joint: ``{"crank": ("velocity", 2.0)}``, or ``"torque"`` or ``"position"``.
+            drive: Initial modes of motors, by joint: ``{"crank": ("velocity", 2.0)}``, or ``"torque"`` or
+                ``"position"``.
             contact: Whether contact pairs touch, as for `Stepper`; by default they do.
             base: ``"held"``: free bases stay where they are, since there is no ground to stand on; ``"free"``: they
                 fall; ``"auto"``: they are held where they carry joints, and neither a constraint nor contacts with the

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Literal
 
 ActuatorDynamics = Literal["none", "integrator", "filter", "filterexact", "muscle"]
-"""How the activation of an actuator follows its command; without dynamics there is none."""
+"""Activation dynamics of actuators; without dynamics there is no activation."""
 
 INTEGRATOR, FILTER, FILTER_EXACT, MUSCLE, ERROR_INTEGRAL, REGISTER = range(6)
 """Codes of kernels; the last two are of motors: the integral of a servo's error, and a command on its way."""

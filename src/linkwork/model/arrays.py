@@ -26,7 +26,7 @@ def numbers(values: object, what: str, error: type[LinkworkError] = ModelError) 
 
     Args:
         values: Numbers of any shape.
-        what: What the error calls them.
+        what: Their name in errors.
         error: Its type.
     """
     return np.array(float_array(values, what, error))
@@ -37,7 +37,7 @@ def finite(values: object, what: str, error: type[LinkworkError] = ModelError) -
 
     Args:
         values: Numbers of any shape.
-        what: What the error calls them.
+        what: Their name in errors.
         error: Its type.
     """
     array = numbers(values, what, error)
@@ -52,7 +52,7 @@ def finite_array(values: object, shape: tuple[int, ...], what: str, error: type[
     Args:
         values: Numbers.
         shape: The shape that they need.
-        what: What the error calls them.
+        what: Their name in errors.
         error: Its type.
     """
     array = finite(values, what, error)

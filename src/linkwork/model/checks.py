@@ -23,9 +23,9 @@ def check_all(items: Iterable[object], kind: type, words: str, error: type[Linkw
     """Raise an error unless all are of one kind.
 
     Args:
-        items: What was given.
+        items: The argument.
         kind: Their class.
-        words: What they have to be, with an example.
+        words: The expected type, with an example.
         error: Class of the error.
     """
     for item in items:
@@ -38,7 +38,7 @@ def refuse_laws(robot: Model, what: str, *, motions: bool = True) -> None:
 
     Args:
         robot: The mechanism.
-        what: What is made of it, for the error.
+        what: Name of the object, for the error.
         motions: Whether constraints that follow time are refused, too.
     """
     moving = [c for c in robot.constraints if c.motion is not None] if motions else []

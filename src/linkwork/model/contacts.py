@@ -92,7 +92,7 @@ class ContactPair:
         gap: Distance beyond ``margin``, in m, within which ``adhesion`` acts.
         adhesion: Force that pulls the shapes together at each contact point, in N, where they are within
             ``margin + gap``. Friction is bounded by the normal force and the adhesion together.
-        soft: How soft the contact is where a simulation is asked for soft contacts; None: as is usual in MuJoCo.
+        soft: Softness of the contact in simulations with ``contact="soft"``; None: as is usual in MuJoCo.
     """
 
     first: ContactShape
@@ -152,7 +152,7 @@ NUMBERS = tuple(one.name for one in fields(ContactPair) if one.name not in ("fir
 
 
 class ContactPairs(Sequence[ContactPair]):
-    """Very many pairs as arrays: a sequence whose pairs are made when they are asked for.
+    """Very many pairs as arrays: a sequence whose pairs are made when they are read.
 
     Piles of a thousand bodies have half a million pairs, of a few different kinds.
 

@@ -223,7 +223,7 @@ def record(function: Callable[..., Any], inputs: int) -> Tape:
 
     Args:
         function: Called once, with a `TapeVariable` for each input.
-        inputs: How many numbers it takes.
+        inputs: Number of its inputs.
     """
     graph = Graph()
     variables = [TapeVariable(graph, graph.input(0, k)) for k in range(inputs)]

@@ -131,7 +131,7 @@ class Universal(Joint):
 
     Args:
         first: ``"x"``, ``"-z"`` and the like, or three numbers, in the axes of the joint's placement.
-        second: The same, of the second axis.
+        second: Options of the second axis.
     """
 
     neutral: ClassVar[tuple[float, ...]] = (0.0, 0.0)

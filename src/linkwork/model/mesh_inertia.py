@@ -24,7 +24,7 @@ from linkwork.model.arrays import Floats
 from linkwork.model.mesh_files import Faces, Triangles
 
 MeshInertia = Literal["legacy", "exact", "convex", "shell"]
-"""How the inertia of a mesh is computed."""
+"""Methods for the inertia of a mesh."""
 SMALLEST = 1e-15
 """Volumes and areas below this are none (MuJoCo: ``mjMINVAL``)."""
 
@@ -45,7 +45,7 @@ def mesh_properties(mesh: Triangles, kind: MeshInertia, hull_vertices: int = -1)
 
     Args:
         mesh: The triangles; without faces its convex hull counts.
-        kind: How it is computed.
+        kind: Method.
         hull_vertices: At most so many vertices of the convex hull count; negative: all.
     """
     faces = mesh.faces

@@ -359,7 +359,8 @@ class Model:
         Args:
             q: Configuration to start from, ``(..., nq)``.
             p: Configuration to reach, ``(..., nq)``.
-            part: How far, any shape that broadcasts with the leading axes; beyond 1, farther in the same direction.
+            part: Fraction of the way, any shape that broadcasts with the leading axes; beyond 1, farther in the same
+                direction.
         """
         far = finite(part, "part", InputError)
         return self.integrate(q, far[..., None] * self.difference(q, p))

@@ -15,8 +15,8 @@ T = TypeVar("T")
 class Named(dict[str, T], Generic[T]):
     """The parts of one kind by name; an absent name is an `UnknownName` that suggests similar ones."""
 
-    def __init__(self, robot: str, kind: str, found: Mapping[str, T]) -> None:
-        super().__init__(found)
+    def __init__(self, robot: str, kind: str, items: Mapping[str, T]) -> None:
+        super().__init__(items)
         self._whose = f"robot '{robot}' has no {kind}"
 
     def __getitem__(self, name: str) -> T:

@@ -85,8 +85,8 @@ def _bodies(robot: Model) -> list[Inertia]:
     return [robot.inertias[name] for name in robot.body_names]
 
 
-def _with_inertias(robot: Model, made: Sequence[Inertia]) -> dict[str, Any]:
-    return {"inertias": dict(zip(robot.body_names, made, strict=True))}
+def _with_inertias(robot: Model, inertias: Sequence[Inertia]) -> dict[str, Any]:
+    return {"inertias": dict(zip(robot.body_names, inertias, strict=True))}
 
 
 def _inertial_parameters(robot: Model) -> Floats:

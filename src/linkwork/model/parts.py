@@ -56,9 +56,9 @@ class TreeJoint:
     independent: bool | None = None
     """Whether it is one of the minimal coordinates of its loops; None where not specified."""
     soft_limit: SoftConstraint | None = None
-    """How soft its limits are where contacts are soft; None: as MuJoCo's usual ones."""
+    """Softness of its limits where contacts are soft; None: as MuJoCo's usual ones."""
     soft_friction: SoftConstraint | None = None
-    """How soft its dry friction is there."""
+    """Softness of its dry friction there."""
     stiffness_terms: tuple[float, float] = (0.0, 0.0)
     """``k1, k2`` of a spring ``-(k x + k1 x² + k2 x³)`` of each coordinate, ``x`` from its rest."""
     damping_terms: tuple[float, float] = (0.0, 0.0)
@@ -103,7 +103,7 @@ class Actuator:
     tendon: str = ""
     """The tendon that it pulls, with one gear; then it drives no joint by itself."""
     dynamics: ActuatorDynamics = "none"
-    """How its activation follows the command (MJCF: ``dyntype``); without, there is no activation."""
+    """Activation dynamics (MJCF: ``dyntype``); without, there is no activation."""
     time_constant: float = 1.0
     """Of the filters, in seconds (MJCF: ``dynprm``)."""
     activation_limits: tuple[float, float] = (-np.inf, np.inf)

@@ -127,7 +127,7 @@ OUTBOARD = ("force", "torque", "subtreecom", "subtreelinvel", "subtreeangmom", "
 """Types that are about what a part of a body carries."""
 
 RAY_DATA: Mapping[str, int] = MappingProxyType({"dist": 1, "dir": 3, "origin": 3, "point": 3, "normal": 3, "depth": 1})
-"""What a range finder may give, in this order, and how many numbers: distance along z of its frame (-1: nothing is
+"""Outputs of a range finder, in this order, and their sizes: distance along z of its frame (-1: nothing is
 hit), its direction, where it starts, what it hits, the normal there, and the distance again."""
 
 VOLUMES = (Sphere, Box, Ellipsoid, Cylinder)
@@ -198,7 +198,7 @@ class Sensor:
     exclude: str = ""
     """Of a range finder: the body, or the link that is part of one, whose shapes it does not see."""
     refused: str = ""
-    """Why it is not computed: it cannot be asked for. Empty if it can."""
+    """Why the sensor is not computed. Empty if it can."""
     size: int = field(init=False)
     """Numbers that it gives."""
 
@@ -257,13 +257,13 @@ class Sensor:
         """A copy that is not computed, because the part it is on was removed.
 
         Args:
-            why: What it lacks.
+            why: The part that is missing.
         """
         return replace(self, refused=why, outboard=None)
 
 
 def check_sensors(model: Model, sensors: Sequence[Sensor]) -> None:
-    """Raise `ModelError` unless names are unique and the model has what each sensor is on."""
+    """Raise `ModelError` unless names are unique and the model has the part that each sensor is on."""
     taken: set[str] = set()
     for sensor in sensors:
         if sensor.name in taken:

@@ -30,7 +30,7 @@ LOG_2 = (0.693147180369123816490, 1.90821492927058770002e-10)
 MOST_EXPONENT = 1000.0
 """The largest power of two."""
 ROOTS = 10
-"""How often a square root is taken before the series of a logarithm."""
+"""Number of square roots before the series of a logarithm."""
 
 
 def exp(x: TapeVariable) -> TapeVariable:

@@ -274,7 +274,7 @@ class Surface:
         velocity: Of the surface relative to the body, in m/s, in the axes of the shape.
         angular_velocity: Of the surface about the origin of the shape, in rad/s, in its axes.
         adhesion: Force that pulls at each contact point, in N; of two surfaces, the sum.
-        soft: How soft contacts are where a simulation is asked for soft contacts, None: as is usual in MuJoCo; of two
+        soft: Softness of contacts in simulations with ``contact="soft"``, None: as is usual in MuJoCo; of two
             surfaces, the mean.
     """
 
@@ -307,7 +307,7 @@ class Shape:
     surface: Surface | None = None
     """What is known of its contacts; a shape that has one may touch others, also if it is visual."""
     drag: Drag | None = None
-    """How the medium pushes at an ellipsoid that is there for it."""
+    """Coefficients of fluid forces on an ellipsoid that models drag."""
 
     @property
     def collides(self) -> bool:

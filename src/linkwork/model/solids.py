@@ -53,19 +53,19 @@ def _ellipsoidal(volume: float, squares: Floats) -> MeshProperties:
     return MeshProperties(volume, np.zeros(3), volume * np.diag(squares.sum() - squares))
 
 
-def as_solid(given: Any) -> Solid:
+def as_solid(shape: Any) -> Solid:
     """A solid, from itself, the path of a mesh file, or an object with vertices and faces."""
-    if isinstance(given, Solid):
-        return given
-    if isinstance(given, str | os.PathLike):
-        file = Path(given)
+    if isinstance(shape, Solid):
+        return shape
+    if isinstance(shape, str | os.PathLike):
+        file = Path(shape)
         if not file.is_file():
-            raise ModelError(f"there is no mesh file {os.fspath(given)}")
+            raise ModelError(f"there is no mesh file {os.fspath(shape)}")
         return Mesh(file.name, file)
-    if hasattr(given, "vertices") and hasattr(given, "faces"):
-        vertices, faces = finite(given.vertices, "vertices"), np.asarray(given.faces, dtype=np.int64)
+    if hasattr(shape, "vertices") and hasattr(shape, "faces"):
+        vertices, faces = finite(shape.vertices, "vertices"), np.asarray(shape.faces, dtype=np.int64)
         return Mesh("mesh", None, triangles=Triangles(vertices.reshape(-1, 3), faces.reshape(-1, 3)))
-    raise ModelError(f"{given!r} is no solid: needs one of lw.shapes, a path, or an object with vertices and faces")
+    raise ModelError(f"{shape!r} is no solid: needs one of lw.shapes, a path, or an object with vertices and faces")
 
 
 def extruded(outline: npt.ArrayLike, thickness: float) -> MeshProperties:

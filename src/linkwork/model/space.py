@@ -139,7 +139,7 @@ def single_index(at: slice, joint: str, other: str) -> int:
     Args:
         at: Where its coordinates stand.
         joint: Its name.
-        other: What to use for several.
+        other: The function for several states.
     """
     if at.stop - at.start != 1:
         raise InputError(f"joint '{joint}' has {at.stop - at.start} coordinates, not one: use {other}")

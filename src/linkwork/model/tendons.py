@@ -94,8 +94,8 @@ class Tendon:
         offset: Added to its length.
         force_limits: Of the sum of forces of all actuators that pull it: these are scaled down together.
         stop: Stiffness and damping that act beyond the limits; zero: simulations choose them, as for limits of joints.
-        transmission: What it is the length of, in place of joints and path: how an actuator acts on a site, a ball or
-            free joint, or a slider-crank.
+        transmission: Transmission whose length it is, in place of joints and path: how an actuator acts on a site, a
+            ball or free joint, or a slider-crank.
         stiffness_terms: Factors of the square and the cube of the spring's deflection.
         damping_terms: Factors of the square and the cube of the rate, in the damper.
         soft_limit: How soft its limits are in steps with soft contacts.

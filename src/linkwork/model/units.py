@@ -14,7 +14,7 @@ class Unit(float):
 
         Args:
             value: In SI units.
-            name: What it is called.
+            name: Its name.
         """
         unit = super().__new__(cls, value)
         unit.__doc__ = f"{name}: {value:g} in SI units."

@@ -155,7 +155,7 @@ def check_path(model: Model, tendon: Tendon, fail: Callable[[str], ModelError]) 
             raise fail(f"joint '{name}' has {type.nv} degrees of freedom; tendons take joints with one")
 
 
-def _doubtful(model: Model, contacts: Sequence[ContactPair]) -> Iterable[ContactPair]:
+def _implausible(model: Model, contacts: Sequence[ContactPair]) -> Iterable[ContactPair]:
     """The pairs to check: of arrays of pairs none, if their shapes show that all of them are right."""
     if not isinstance(contacts, ContactPairs):
         return contacts
@@ -174,7 +174,7 @@ def _doubtful(model: Model, contacts: Sequence[ContactPair]) -> Iterable[Contact
 def check_contacts(model: Model, contacts: Sequence[ContactPair]) -> None:
     """Raise `ModelError` unless names are unique and each pair is of two bodies of the model that can touch."""
     taken: set[str] = set()
-    for pair in _doubtful(model, contacts):
+    for pair in _implausible(model, contacts):
         if pair.name in taken:
             raise ModelError(f"two contacts are called '{pair.name}'; give one another name", subject=pair.name)
         taken.add(pair.name)

@@ -31,7 +31,7 @@ HAND = 2 * np.pi * 1.5
 """Angular frequency of the whole robot on the spring of the hand, rad/s."""
 
 Drive = Mapping[str, tuple[str, float]]
-"""How motors begin: a mode and a value, by joint."""
+"""Initial modes of motors: a mode and a value, by joint."""
 
 
 def motors(robot: Model, inertias: Array, size: float, drive: Drive) -> list[dict[str, Any]]:
@@ -39,9 +39,9 @@ def motors(robot: Model, inertias: Array, size: float, drive: Drive) -> list[dic
 
     Args:
         robot: The mechanism.
-        inertias: What a torque at each degree of freedom accelerates, ``(nv,)``.
+        inertias: Apparent inertia of each degree of freedom, ``(nv,)``.
         size: Of the robot, in meters.
-        drive: How motors begin.
+        drive: Initial modes of motors.
     """
     known = {joint.name: joint for joint in robot.joints if joint.type.nq == joint.type.nv == 1}
     for name, (mode, value) in drive.items():
@@ -114,7 +114,7 @@ def hands(robot: Model, masses: Array, dt: float, rate: float = HAND) -> list[di
 
     Args:
         robot: The mechanism.
-        masses: The least mass that a force on each body feels, ``(bodies,)``.
+        masses: The least apparent mass of each body, ``(bodies,)``.
         dt: Time of one step, in seconds.
         rate: Angular frequency of the whole robot on the spring, in rad/s.
     """

@@ -70,7 +70,7 @@ def save_live_page(
         parameters: Parameters that sliders change beside gravity: ``"mass"``, ``"joint_position"``,
             ``"anchor_position"``; None: masses, and lengths of robots with few degrees of freedom.
         contact: Whether contact pairs touch, as for `Stepper`; by default they do.
-        drive: How motors begin: joint to ``("velocity", 2.0)``, ``("torque", ...)`` or ``("position", ...)``.
+        drive: Initial modes of motors: joint to ``("velocity", 2.0)``, ``("torque", ...)`` or ``("position", ...)``.
         speed: Seconds of the mechanism that pass in one second at first.
         playing: Whether the page begins to run by itself.
         notes: Sentences about the model for the page's help.

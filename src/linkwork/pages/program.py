@@ -70,7 +70,7 @@ def _usual(robot: Model, touching: bool) -> tuple[ParameterName, ...]:
     return "gravity", "mass", *(LENGTHS if loops else LENGTHS[:1])
 
 
-# What motors and the hand feel -------------------------------------------------------------------------------------
+# Apparent inertia of motors and bodies -----------------------------------------------------------------------------
 
 
 def joint_inertias(robot: Model, q: Array) -> Array:
@@ -90,7 +90,7 @@ def joint_inertias(robot: Model, q: Array) -> Array:
 
 
 def body_masses(robot: Model, q: Array) -> Array:
-    """The least mass that a force at the origin of each body feels, loops included, ``(bodies,)``.
+    """The least apparent mass at the origin of each body, loops included, ``(bodies,)``.
 
     Args:
         robot: The mechanism.

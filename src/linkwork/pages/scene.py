@@ -25,7 +25,7 @@ from linkwork.viewer.solids import MeshFiles, corners, rgb_of
 from linkwork.viewer.stage import ARROW, BONE
 
 FARTHER = 1.3
-"""How much farther away than in the viewer one looks from: there are plots in front."""
+"""Distance of the camera relative to the viewer's: there are plots in front."""
 PLAIN = (0.7, 0.72, 0.75)
 JOINT = rgb_of("#565c66")
 TRIANGLES = 100_000

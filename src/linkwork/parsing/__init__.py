@@ -141,7 +141,7 @@ def loads(
         dependent: As for `load`.
         contacts: As for `load`.
         medium: As for `load`.
-        name: What messages call the text.
+        name: Name of the text in messages.
     """
     if not isinstance(text, bytes | str):
         raise InputError(f"text is {type(text).__name__}; it is str or bytes (load(path) reads files)")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Reading of shapes, shared by all formats: where mesh files are; a shape that cannot be read does not refuse a robot.
 
-What is shown changes no dynamics: a shape that cannot be understood is left out, and the load goes on. Mesh files are
-looked for and not opened.
+Appearance does not change the dynamics: a shape that cannot be understood is left out, and the load goes on. Mesh files
+are looked for and not opened.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ def root_of(part: AbstractSet[str], ordered: Sequence[str], joints: Ends) -> str
 
     Args:
         part: Links that are connected.
-        ordered: The same, those first that are to be the root rather than others.
+        ordered: Bodies, with preferred roots first.
         joints: Parent and child of each joint.
     """
     children: dict[str, list[str]] = {}

@@ -16,7 +16,7 @@ from linkwork.parsing.options import Contacts
 from linkwork.parsing.xml import Location, warn
 
 MISSING = "meshes whose files were not found"
-"""What cannot touch as nobody knows its shape."""
+"""Shapes that cannot touch because their geometry is unknown."""
 
 
 @dataclass
@@ -35,7 +35,7 @@ class Unused:
 
         Args:
             where: Its place in the file.
-            what: What it is.
+            what: Its kind.
             always: Whether it is worth a warning of its own.
         """
         if always or self.all_of_it:

@@ -2,7 +2,7 @@
 """Model files as XML: read without trust, and every complaint says file, line and element.
 
 The parser resolves no entities, opens no other file, uses no network, and refuses documents of absurd depth. What XML
-forbids and TinyXML, which the formats' own tools use, takes is read with a warning: prefixes that nobody declares, and
+forbids and TinyXML, which the formats' own tools use, takes is read with a warning: undeclared prefixes, and
 comments with ``--`` in them.
 """
 
@@ -348,11 +348,11 @@ _COMMENT = re.compile(rb"<!\[CDATA\[.*?\]\]>|<!--(.*?)-->", re.DOTALL)
 def _without_hyphens(text: bytes, complaints: list[Complaint]) -> bytes:
     """The text, of comments with ``--`` in them the lines alone; a comment ends at the first ``-->``."""
 
-    def emptied(found: re.Match[bytes]) -> bytes:
-        inside = found[1]
+    def emptied(match: re.Match[bytes]) -> bytes:
+        inside = match[1]
         if inside is None or (b"--" not in inside and not inside.endswith(b"-")):
-            return found[0]
-        complaints.append((text.count(b"\n", 0, found.start()) + 1, "'--' inside a comment"))
+            return match[0]
+        complaints.append((text.count(b"\n", 0, match.start()) + 1, "'--' inside a comment"))
         return b"<!--" + b"\n" * inside.count(b"\n") + b"-->"
 
     return _COMMENT.sub(emptied, text)

@@ -152,10 +152,10 @@ class _Writer:
         names = bytes(self.model.names)
         return names[: names.index(b"\0")].decode() or "robot"
 
-    def _add(self, parent: Any, tag: str, kind: str, k: int, **given: str) -> Any:
+    def _add(self, parent: Any, tag: str, kind: str, k: int, **attributes: str) -> Any:
         """An element with the name that the model has for it, if it has one."""
         name = getattr(self.model, kind)(k).name
-        element = etree.SubElement(parent, tag, **({"name": name} if name else {}), **given)
+        element = etree.SubElement(parent, tag, **({"name": name} if name else {}), **attributes)
         self.elements[kind, k] = element
         return element
 
@@ -365,20 +365,20 @@ class _Writer:
             else:
                 raise UnsupportedFeature(f"equality {k} is of type {kind}; connect, weld, joint and tendon are read")
 
-    def _pair(self, section: Any, kind: str, given: dict[str, str], k: int) -> None:
+    def _pair(self, section: Any, kind: str, attributes: dict[str, str], k: int) -> None:
         """A connect or a weld, between bodies or between sites."""
         m = self.model
         data = m.eq_data[k]
         what = "site" if int(m.eq_objtype[k]) == 6 else "body"
         first, second = (self._name(what, int(ids[k])) for ids in (m.eq_obj1id, m.eq_obj2id))
-        given |= {f"{what}1": first, f"{what}2": second}
+        attributes |= {f"{what}1": first, f"{what}2": second}
         if what == "body":
-            given["anchor"] = _numbers(data[:3])
+            attributes["anchor"] = _numbers(data[:3])
             if kind == "weld":
-                given["relpose"] = _numbers(data[3:10])
+                attributes["relpose"] = _numbers(data[3:10])
         if kind == "weld":
-            given["torquescale"] = repr(float(data[10]))
-        self._add(section, kind, "equality", k, **given)
+            attributes["torquescale"] = repr(float(data[10]))
+        self._add(section, kind, "equality", k, **attributes)
 
     def _actuators(self, root: Any) -> None:
         m = self.model

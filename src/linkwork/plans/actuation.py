@@ -78,7 +78,7 @@ def actuated_layout(layout: Layout) -> Layout:
 ACTUATION_TREE, ACTUATION_LCABA_TREE = actuated_layout(TREE), actuated_layout(LCABA_TREE)
 """A mechanism with its actuators: without constraints, and with them and the order of elimination."""
 ACTUATION_CLUSTER_TREE = actuated_layout(CLUSTER_TREE)
-"""The same by clusters."""
+"""With its elimination by clusters."""
 
 
 def actuation_tree(mechanism: Model) -> Tree:

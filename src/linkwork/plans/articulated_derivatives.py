@@ -56,17 +56,17 @@ ARTICULATED_INTEGERS: dict[str, Shape] = {
 }
 
 ARTICULATED_TREE = TREE.extended("articulated", sizes=ARTICULATED_SIZES, integers=ARTICULATED_INTEGERS, floats={})
-"""A tree with the ways of its columns of derivatives."""
+"""A tree with the paths of its columns of derivatives."""
 
 
 def articulated_tree(mechanism: Model, frames: Sequence[str] = (), reference: int = LOCAL) -> Tree:
-    """The arrays of a mechanism with the ways of its columns."""
+    """The arrays of a mechanism with the paths of its columns."""
     tree = tree_of(mechanism, frames, reference)
     return ARTICULATED_TREE.build(tree, **articulated_fields(tree))
 
 
 def articulated_fields(tree: Tree) -> dict[str, Any]:
-    """The fields of the ways of columns, for a layout that has them."""
+    """The fields of the paths of columns, for a layout that has them."""
     before, entry, body = _states(tree)
     nv, meeting = tree.nv, _meeting_bodies(tree)
     nlines = -(-nv // LINE)

@@ -53,7 +53,7 @@ CONSTRAINED_ARTICULATED_TREE = LTL_TREE.extended(
     },
     floats={},
 )
-"""A mechanism with its constraints by degrees of freedom, the ways of columns, and the ends of constraints."""
+"""A mechanism with its constraints by degrees of freedom, the paths of columns, and the ends of constraints."""
 
 
 def constrained_articulated_tree(

@@ -117,7 +117,7 @@ def error_tree(robot: Model) -> Tree:
 
 
 def common_body(tree: Tree, i: int, j: int) -> int:
-    """The body where the ways of two bodies to the world meet."""
+    """The nearest common ancestor of two bodies."""
     while i != j:
         i, j = (int(tree.parent[i]), j) if i > j else (i, int(tree.parent[j]))
     return i

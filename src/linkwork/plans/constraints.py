@@ -64,7 +64,7 @@ CONSTRAINED_TREE = TREE.extended(
         "nposes",  # poses of bodies relative to a root; the first is that of the root itself
         "needs_velocities",  # 1 if a bias needs linear velocities
         "has_gains",  # 1 if a constraint has Baumgarte gains
-        "has_redundant_rows",  # 1 if rows are known to depend on each other where loops are closed; set by who knows
+        "has_redundant_rows",  # 1 if rows are known to depend on each other where loops are closed; set by the caller
     ),
     integers={
         "pose_body": ("nposes",),  # the body of a pose,
@@ -133,8 +133,8 @@ CONSTRAINED_TREE = TREE.extended(
 
 
 MORE_POSES = 1.5
-"""How many times as many poses constraints may have for roots of their own: fewer joints are between a root and a body,
-and loops in a plane stay in it."""
+"""Number of times as many poses constraints may have for roots of their own: fewer joints are between a root and a
+body, and loops in a plane stay in it."""
 
 
 def constrained_tree(

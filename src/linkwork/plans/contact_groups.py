@@ -111,7 +111,7 @@ def group_tables(
         contacts: Tables of its pairs (`plans.contacts.contact_tables`).
         first: The first body of each pair, ``(ncontacts,)``.
         second: The second.
-        n: How many bodies there are.
+        n: Number of bodies.
     """
     pairs = ContactPairs.of(model.contacts)
     of_shape = np.asarray(contacts["shape_body"], dtype=np.int64)

@@ -57,7 +57,7 @@ CONTACT_CONSTANTS: dict[str, Shape] = {"solver_settings": ("nsettings",)}
 """Settings of the solver, as `kernels.contact.problem` has them: of programs in which they are constants."""
 
 KNOWN_CONTACT_TREE = CONTACT_LCABA_TREE.extended("known_contact", (), {}, CONTACT_CONSTANTS)
-"""The same with settings of the solver."""
+"""The layout with settings of the solver."""
 
 
 def contact_lcaba_tree(

@@ -191,7 +191,7 @@ def reduced_tree(
         frames: Frames that external wrenches act on.
         limited: Joints whose limits hold exactly; True: all.
         implicit: Which dampers of actuators and tendons are implicit.
-        meshes: What a mesh is.
+        meshes: Representation of meshes.
     """
     _, bodies = build_tree(model)
     tree = constrained_tree(model, frames)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Rows of a contact problem: which are contacts, which stand alone, and which feel each other.
+"""Rows of a contact problem: which are contacts, which stand alone, and which are coupled.
 
 A contact (slot) has three rows, two tangential and the normal one; every other row stands alone, its force in a box.
 A *block* is a slot or a single row. Rows of the explicit matrix are in lines of four numbers; a block acts on ranges of

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The rows of a step with contacts for solvers on an explicit matrix: contacts, boxes, loops, and who feels whom.
+"""The rows of a step with contacts for solvers on an explicit matrix: contacts, boxes, loops, coupling.
 
-Two rows feel each other where some joint moves bodies, or joints, of both.
+Two rows are coupled where some joint moves bodies, or joints, of both.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def contact_rows_tree(
 
 
 def _coupled(tree: Tree) -> npt.NDArray[np.bool_]:
-    """Which rows feel forces on which."""
+    """Which rows are coupled, ``(rows, rows)``."""
     moved = np.zeros((tree.n, tree.n), dtype=bool)  # by which bodies' joints a body is moved
     for i in range(1, tree.n):
         moved[i] = moved[tree.parent[i]]

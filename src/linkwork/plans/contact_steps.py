@@ -45,7 +45,7 @@ CONTACT_PROGRAM_TREE = CONTACT_STEPS_TREE.extended(
         "joint_passive": ("nv", 7),  # passive parameters of joints, as `kernels.steps.stage_dynamics` has them
     },
 )
-"""The same for a program of one step, in which parameters of steps are constants."""
+"""The layout for a program of one step, in which parameters of steps are constants."""
 
 
 def contact_program_tree(tree: Tree, settings: npt.ArrayLike, passive: npt.ArrayLike) -> Tree:

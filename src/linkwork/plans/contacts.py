@@ -46,8 +46,8 @@ from linkwork.plans.tree import TREE, Tree, build_tree, merged
 Integers = npt.NDArray[np.int64]
 
 MeshKind = Literal["auto", "hull", "triangles"]
-"""What a mesh is in contacts: its convex hull; its surface; the hull on bodies that move, and wherever the mesh says so
-(`Mesh.convex`), else the surface."""
+"""Representation of meshes in contacts: the convex hull; its surface; the hull on bodies that move, and wherever the
+mesh says so (`Mesh.convex`), else the surface."""
 
 CONTACT_SIZES = (
     "nshapes",  # shapes of contacts
@@ -223,7 +223,7 @@ def planned_pair(pair: ContactPair, native: MeshKind | None = None) -> PlannedPa
 
     Args:
         pair: The pair.
-        native: What meshes are to native code; None: for any backend.
+        native: Representation of meshes in native code; None: for any backend.
     """
     kinds = shape_kind(pair.first.solid), shape_kind(pair.second.solid)
     cores = _core(pair.first, native), _core(pair.second, native)
@@ -285,7 +285,7 @@ def planned_pairs(contacts: Sequence[ContactPair], native: MeshKind | None = Non
 
     Args:
         contacts: The pairs.
-        native: What meshes are to native code; None: for any backend.
+        native: Representation of meshes in native code; None: for any backend.
     """
     pairs = ContactPairs.of(contacts)
     names = {name: k for k, name in enumerate(SHAPE_KINDS)}
@@ -324,7 +324,8 @@ def contact_tables(model: Model, bodies: BodyTable, native: MeshKind | None = No
     Args:
         model: The mechanism.
         bodies: Its bodies.
-        native: What meshes are to native code; None: for any backend, without kinds that are native code alone.
+        native: Representation of meshes in native code; None: for any backend, without kinds that are native code
+            alone.
     """
     planned = planned_pairs(model.contacts, native)
     pairs, counts = planned.pairs, planned.slots

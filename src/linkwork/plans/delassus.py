@@ -45,7 +45,7 @@ DAMPED_TREE = LCABA_TREE.extended(
     _PATCHES | {"other_k": ("nother_k",)},  # rows of K on moving bodies that are not of points
     {},
 )
-"""The same with the order of elimination. Rows of K of points are there as well, for springs."""
+"""The layout with the order of elimination. Rows of K of points are there as well, for springs."""
 
 
 def delassus_tree(mechanism: Model, moving: bool = False) -> Tree:

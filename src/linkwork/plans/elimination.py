@@ -28,7 +28,7 @@ def elimination_orders(mechanism: Model, most: int = 4) -> list[tuple[str, ...]]
 
     Args:
         mechanism: The mechanism, with constraints.
-        most: How many there are to be.
+        most: Largest number of orders.
     """
     graph = _CouplingGraph(mechanism)
     keys: list[Key] = [

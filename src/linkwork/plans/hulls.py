@@ -84,7 +84,7 @@ def convex_hull(points: Floats, what: str) -> Hull:
 
     Args:
         points: The points.
-        what: What errors call them.
+        what: Their name in errors.
     """
     center = points.mean(axis=0)
     _, extent, axes = np.linalg.svd(points - center, full_matrices=False)

@@ -25,7 +25,7 @@ from linkwork.model.rotations import aligning_rotation, cross
 from linkwork.plans.thresholds import DISTINCT_DIRECTION, LEAST_SLOPE, ROUND_OFF
 
 TO_PARENT, OF_CHILDREN = 4, 3
-"""What a number of the rotation to the parent counts, and of a child's axis, where one of an offset, of an angle at
+"""Cost of a number of the rotation to the parent, and of a child's axis, where one of an offset, of an angle at
 rest or of an inertia counts one. Operations of ABA on 14 robots are fewest so, and on none more than with ones."""
 
 SLIDES = (REVOLUTE, PRISMATIC, HELICAL)
@@ -46,7 +46,7 @@ class TreeAtom(NamedTuple):
 Frames = tuple[list[Placement], list[Floats]]
 
 KEPT = 128
-"""Mechanisms whose frames are kept: the last ones that were asked for."""
+"""Mechanisms whose frames are kept: the most recently requested."""
 
 _FRAMES: OrderedDict[bytes, Frames] = OrderedDict()
 _LOCK = threading.Lock()

@@ -120,10 +120,10 @@ def ray_tree(
 
     Args:
         model: The mechanism.
-        shapes: What rays hit.
+        shapes: Shapes that rays hit.
         frame: The frame.
-        meshes: What rays hit of a mesh.
-        axes: What rays turn with, see `FRAME_AXES`.
+        meshes: Part of a mesh that rays hit.
+        axes: Frame that rays rotate with, see `FRAME_AXES`.
         reach: The greatest distance of a hit.
         miss: Distance of rays that hit nothing.
     """

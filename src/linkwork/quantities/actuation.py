@@ -116,10 +116,10 @@ def _broadcast(robot: Model, **given: tuple[npt.ArrayLike, int]) -> list[Array]:
 def torque_limits(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> tuple[Array, Array]:
     """The least and the largest torque of each degree of freedom, ``(..., nv)`` each; infinite where nothing limits it.
 
-    What actuators drive is limited by what they make of any commands in this state, with all that `actuator_torques`
-    clamps: ranges of commands, of forces, of tendons and of joints. A servo near the end of its control range has less
-    torque than elsewhere. Effort limits of joints hold as well. An actuator on several degrees of freedom has its
-    limits on each, which it may not reach on all at once.
+    Driven joints are limited by the torques of their actuators over all commands in this state, with all that
+    `actuator_torques` clamps: ranges of commands, of forces, of tendons and of joints. A servo near the end of its
+    control range has less torque than elsewhere. Effort limits of joints hold as well. An actuator on several degrees
+    of freedom has its limits on each, which it may not reach on all at once.
 
     Args:
         robot: The mechanism.

@@ -81,7 +81,7 @@ def state_not_finite(runner: Runner, inputs: Sequence[npt.ArrayLike]) -> str:
     """Words for the first state of a batch whose results are not finite; nothing for one state alone.
 
     Args:
-        runner: What runs the program.
+        runner: Runner of the program.
         inputs: All its inputs.
     """
     arrays = [np.asarray(x, dtype=np.float64) for x in inputs]
@@ -99,8 +99,8 @@ def listed_outputs(runner: Runner, quantity: str, out: Array | Sequence[Array] |
     """Arrays to write outputs to; None for those that are to be made.
 
     Args:
-        runner: What runs the program.
-        quantity: What is computed, for messages.
+        runner: Runner of the program.
+        quantity: Name of the quantity, for messages.
         out: The array of the main output, a tuple of all outputs, or None.
     """
     shapes = runner.outputs
@@ -124,7 +124,7 @@ def with_further_outputs(runner: Runner, first: Array) -> list[Array]:
     """An array for the first output of a program, and new ones for the others.
 
     Args:
-        runner: What runs the program.
+        runner: Runner of the program.
         first: The array, with the batch axes that all have.
     """
     lead = first.shape[: max(0, first.ndim - len(runner.outputs[0]))]

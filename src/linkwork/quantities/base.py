@@ -68,7 +68,7 @@ class BaseEvaluator:
         threads: Threads that share a large batch; by default as many as there are cores.
         parameters: Parameters of the robot that are inputs.
         record: Class of the results, a named tuple; by default the array itself, or a plain tuple of several.
-        backend: How the program is run; by default native code, with so many threads.
+        backend: Backend of the program; by default native code, with so many threads.
     """
 
     __slots__ = {
@@ -202,7 +202,7 @@ class BaseEvaluator:
         arrays, ordered on the caller's stream. States that are not finite hold NaN there; `check` raises an error.
 
         Args:
-            backend: What runs, see above.
+            backend: The backend, see above.
             dtype: Numbers to compute with.
             lanes: States that share one SIMD register in batches; ``"auto"``: as many as fit this machine.
             threads: Threads that share a large batch; by default as many as this evaluator has.

@@ -62,7 +62,7 @@ class Differentiated:
 
         Args:
             algorithm: Of the evaluator.
-            quantity: What it computes, for messages.
+            quantity: Name of the quantity, for messages.
             results: Names of results, or of output arrays.
         """
         known = {name: name for name in algorithm.outputs} | {

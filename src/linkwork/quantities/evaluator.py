@@ -173,7 +173,7 @@ class Evaluator(BaseEvaluator):
 
     Args:
         robot: The mechanism.
-        quantity: What to compute.
+        quantity: The quantity.
         frames: Frames that the quantity is about, or that external wrenches act on.
         reference: Axes of vectors at frames: ``"local"``, the frame's own; ``"aligned"``, the world's at the frame's
             origin; ``"world"``, the world's at its own origin.
@@ -241,7 +241,7 @@ def operation_count(evaluator: BaseEvaluator) -> OperationCount:
     """Exact count of + - * / sqrt sincos of one evaluation: a benchmark without noise.
 
     Args:
-        evaluator: What is evaluated.
+        evaluator: The evaluator.
     """
     return evaluator.operation_count()
 

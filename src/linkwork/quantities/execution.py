@@ -43,7 +43,7 @@ class Execution:
 
     Args:
         source: The program and its held inputs.
-        backend: How the program is run, and with which numbers.
+        backend: Backend of the program, and with which numbers.
         record: Class of the results, a named tuple; None: the array itself, or a plain tuple of several.
     """
 
@@ -158,7 +158,7 @@ class Execution:
 
         Args:
             given: Names of inputs that callers may give; of held ones, the others are left out always.
-            general: What is called with the same arguments where they are not one state that fits as it is.
+            general: Called with the same arguments where they are not a single state in the expected layout.
         """
         names = self.runner.names
         least = sum(name not in given for name in names[len(names) - len(self.tail) :])
@@ -212,7 +212,7 @@ def start(evaluator: Started, backend: Backend, record: type[Any] | None) -> Non
 
     Args:
         evaluator: The evaluator.
-        backend: How its program is run.
+        backend: Backend of the program.
         record: Class of its results.
     """
     evaluator.kept = {}

@@ -108,7 +108,7 @@ def inverse_mass_product(robot: Model, q: npt.ArrayLike, x: npt.ArrayLike, *, ou
     Args:
         robot: The mechanism.
         q: Configuration, ``(..., nq)``.
-        x: What to multiply, ``(..., nv)``.
+        x: Vector to multiply, ``(..., nv)``.
         out: Array to write the result to; by default a new one.
     """
     return _value(robot, "inverse_mass_product", q, x, out=out)

@@ -18,7 +18,7 @@ def columns_product(function: BaseEvaluator) -> Product:
     """Products with the Jacobian of an evaluator by all its inputs: along unit directions, its columns.
 
     Args:
-        function: What is differentiated.
+        function: The function to be differentiated.
     """
     return Product(function, "jvp", function.differentiated.inputs)
 
@@ -27,7 +27,7 @@ def columns_evaluator(function: BaseEvaluator) -> dict[str, Any]:
     """Arguments of `BaseEvaluator` for an evaluator of all columns of a Jacobian, with the program of `jvp`.
 
     Args:
-        function: What is differentiated; the evaluator is made of it alone.
+        function: The function to be differentiated; the evaluator is made of it alone.
     """
     product = columns_product(function)
     return {

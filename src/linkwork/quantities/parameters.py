@@ -90,7 +90,7 @@ class ParameterInputs:
         return [*inputs[:at], *values, *inputs[at:]]
 
     def held(self, dtype: Any) -> tuple[Array, ...]:
-        """The robot's own values as arrays of one type, in order; nobody changes them."""
+        """The robot's own values as arrays of one type, in order; they are not modified."""
         arrays = tuple(np.ascontiguousarray(self.values[name], dtype=dtype).view() for name in self.names)
         for array in arrays:
             array.flags.writeable = False

@@ -44,7 +44,7 @@ class Product(BaseEvaluator):
     """A product with the Jacobian of an evaluator: ``fd.jvp(q, v, tau, dq, dv, dtau)``, ``fd.vjp(q, v, tau, y)``.
 
     Args:
-        evaluator: What is differentiated.
+        evaluator: The evaluator.
         kind: ``"jvp"``: rates of results along tangents of inputs. ``"vjp"``: cotangents of results times the Jacobian,
             by each input. ``"hvp"``: the rate of ``"vjp"`` along tangents, cotangents held.
         by: Names of the inputs to differentiate by; by default all that a call must have, and wrenches where frames

@@ -52,11 +52,11 @@ class Rays(BaseEvaluator):
     Args:
         robot: The mechanism.
         frame: Where origins and directions are given.
-        axes: What they turn with: ``"frame"``, its heading alone (``"yaw"``), or ``"world"``: nothing.
+        axes: Frame that rays rotate with: ``"frame"``, its heading alone (``"yaw"``), or ``"world"``: nothing.
         roles: Shapes that rays hit, by their roles.
         exclude: Bodies, and links that are part of a body, that rays do not hit; by default the one that the frame is
             on, unless that is the world.
-        meshes: What rays hit of meshes: ``"triangles"`` or ``"hull"``.
+        meshes: Part of meshes that rays hit: ``"triangles"`` or ``"hull"``.
         reach: The greatest distance, in meters; rays that hit nothing within it have it as their distance. By default
             there is none, and rays that hit nothing have -1, as in MuJoCo's ``mj_ray``.
         threads: Threads that share a large batch; by default as many as there are cores.
@@ -139,7 +139,7 @@ class Rays(BaseEvaluator):
         """Names of the links that were hit, ``(...)``; empty where nothing was.
 
         Args:
-            hits: What a call returned.
+            hits: Result of a call.
         """
         names = np.array([*(shape.link or shape.body for shape in self.shapes), ""])
         return names[np.asarray(hits.shape).astype(np.int64)]

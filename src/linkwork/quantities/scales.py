@@ -6,7 +6,7 @@ so that a robot in millimeters and grams moves as the same robot in meters and k
 
 | symbol | meaning                                                                                     |
 |--------|---------------------------------------------------------------------------------------------|
-| s      | inverse inertia that a row feels: the diagonal of the Delassus matrix ``J M^-1 J'``          |
+| s      | apparent inverse inertia of a row: the diagonal of the Delassus matrix ``J M^-1 J'``          |
 
 Scales are taken once, at a few configurations, and rounded to `BITS`: they are the same on every machine. Which of all
 forces that do the same are the smallest depends on ratios of scales, and these must not depend on units: no coarser
@@ -49,7 +49,7 @@ class Scales:
     joints: Floats
     """The diagonal of the mass matrix, ``(nv,)``."""
     rows: Floats
-    """The inverse inertia that each row feels, ``(nc,)``; the same for all rows of a block (`Constraint.blocks`)."""
+    """The apparent inverse inertia of each row, ``(nc,)``; the same for all rows of a block (`Constraint.blocks`)."""
 
     @property
     def length(self) -> float:

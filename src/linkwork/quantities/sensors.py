@@ -76,8 +76,8 @@ class Sensors(BaseEvaluator):
     Args:
         robot: The mechanism.
         names: Names of sensors, in the order of their values; by default all that are computed, in that of the robot.
-        frames: Frames that external wrenches act on, which force sensors feel.
-        contacts: Whether sensors feel contacts; by default where the robot has contact pairs.
+        frames: Frames that external wrenches act on, which force sensors measure.
+        contacts: Whether sensors measure contact forces; by default where the robot has contact pairs.
         threads: Threads that share a large batch; by default as many as there are cores.
     """
 
@@ -144,7 +144,7 @@ class Sensors(BaseEvaluator):
         """Values by the names of sensors, ``(..., size)`` each.
 
         Args:
-            values: What a call returned, ``(..., size)``.
+            values: Result of a call, ``(..., size)``.
         """
         if values.shape[-1] != self.size:
             raise InputError(f"values have {values.shape[-1]} numbers in the last axis, these sensors {self.size}")
@@ -208,8 +208,8 @@ def _check(robot: Model, sensor: Sensor) -> None:
         )
     if sensor.type == "touch" and not robot.contacts:
         raise InputError(
-            f"sensor '{sensor.name}' (touch) of '{robot.name}' feels contacts, and there are none: add some with "
-            "robot.with_contacts(...)"
+            f"sensor '{sensor.name}' (touch) of '{robot.name}' measures contact forces, but there are no contacts: "
+            "add them by robot.with_contacts(...)"
         )
     if "commands" in sensor.needs:
         for actuator in robot.actuators:

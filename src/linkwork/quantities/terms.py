@@ -43,7 +43,7 @@ class Terms(NamedTuple):
     centroidal_momentum_matrix: Array
     """``(..., 6, nv)``: times ``v``, the `centroidal_momentum`."""
     frames: Placement
-    """Where the frames that were asked for are in the world, with one axis more, for the frames."""
+    """Placements of the chosen frames in the world, with one axis more, for the frames."""
     frame_jacobians: Array
     """``(..., frames, 6, nv)``"""
     center_of_mass_bias_acceleration: Array
@@ -69,7 +69,7 @@ def terms(
 ) -> Terms:
     """Mass matrix, bias and gravity torques, energies, momentum, frames and how they move, loops and motors.
 
-    What belongs to the tree is computed in one sweep: poses and composite inertias once, so that it takes little more
+    All terms of the tree are computed in one sweep: poses and composite inertias once, so that it takes little more
     than the mass matrix and the bias torques alone. ``lw.Evaluator(robot, "terms", frames)`` is that to hold on to, to
     `bind` and to `compile`. Rows of constraints and the actuation matrix are those of `constraint_jacobian`,
     `constraint_bias` and `actuation_matrix`.

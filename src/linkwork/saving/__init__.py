@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Models to files: URDF, MJCF and SDF that `load` reads back as the same mechanism, loops included.
 
-What a format cannot say is refused by name if it changes the dynamics (`errors.CannotSave`), and nothing is written;
-what does not is left out with a warning. Users call `Mechanism.save` and `Mechanism.to_text`.
+Properties that a format lacks are refused by name if they change the dynamics (`errors.CannotSave`), and nothing is
+written; what does not is left out with a warning. Users call `Mechanism.save` and `Mechanism.to_text`.
 
 | file            | what it knows                                                              |
 |-----------------|----------------------------------------------------------------------------|

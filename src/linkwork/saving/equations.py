@@ -18,7 +18,7 @@ class JointEquation:
         leader: The joint and coordinate of the polynomial; None: the equation is linear.
         polynomial: Its coefficients of the first to the fourth power of ``q - origin``.
         origin: Of the leader.
-        value: What the sum is.
+        value: Value of the sum.
     """
 
     linear: dict[tuple[str, int], float]

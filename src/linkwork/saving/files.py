@@ -63,10 +63,10 @@ def model_text(
     Args:
         model: The model.
         format: ``"urdf"``, ``"mjcf"`` or ``"sdf"``.
-        drop: What may be left out where the format cannot say it; see `report.DROPPABLE`.
+        drop: Properties that may be left out where the format lacks them; see `report.DROPPABLE`.
         pose: Configuration in which the model is drawn, where the format draws it in one: its name, or ``(nq,)``.
         folder: Where the text is to be saved: paths of meshes are relative to it; by default they are absolute.
-        strict: Whether URDF has what its standard has alone; see `dialects`.
+        strict: Whether URDF keeps to its standard; see `dialects`.
         dialect: The dialect of URDF; by default what ``strict`` says.
         package: The package of ROS that meshes of URDF are in.
     """
@@ -93,7 +93,7 @@ def save_model(
         model: The model.
         path: The file.
         format: ``"urdf"``, ``"mjcf"`` or ``"sdf"``; by default what the extension says.
-        drop: What may be left out where the format cannot say it.
+        drop: Properties that may be left out where the format lacks them.
         pose: Configuration in which the model is drawn.
         strict: As for `model_text`.
         dialect: As for `model_text`.
@@ -116,7 +116,7 @@ def save_model(
 
 
 def _refuse_to_replace(file: Path) -> None:
-    """Raise an error for a file that somebody else has written."""
+    """Raise an error for a file that another program has written."""
     if file.exists() and not file.read_bytes().startswith(HEADER.encode()):
         raise InputError(
             f"'{file}' is there and was not written here; save the model in a folder of its own, or move that file"

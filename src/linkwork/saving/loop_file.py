@@ -27,7 +27,7 @@ from linkwork.saving.urdf_loops import refuse_constraint
 from linkwork.saving.xml import fresh
 
 HEADER = "# Loops"
-"""How files that are written here begin: these are replaced."""
+"""First line of files that are written here: these are replaced."""
 
 LOOP_FILE = "robot.yaml"
 """A file that readers of URDF look for in the folder of a model."""

@@ -204,7 +204,7 @@ class _Writer:
         if joint.actuated and not any(joint.name in dict(a.gears) for a in self.model.actuators):
             self.report.leave_out("marks", where, "in MJCF a driven joint has an actuator")
 
-    def _numbers(self, made: Any, joint: TreeJoint) -> None:
+    def _numbers(self, element: Any, joint: TreeJoint) -> None:
         """Writes the numbers of a ball or free joint."""
         refuse_limits(joint, self.report, position=True, velocity=True, effort=True)
         free = isinstance(joint.type, Free)
@@ -221,25 +221,25 @@ class _Writer:
             self.report.refuse("springs", f"joint '{joint.name}'", what)
         for name, value in numbers_of_joint.items():
             if value != 0:
-                made.set(name, number(value))
-        set_softness(made, joint.soft_friction, "friction")
+                element.set(name, number(value))
+        set_softness(element, joint.soft_friction, "friction")
 
-    def _scalar(self, made: Any, joint: TreeJoint, k: int, at: Floats, axis: Floats, ref: float) -> None:
+    def _scalar(self, element: Any, joint: TreeJoint, k: int, at: Floats, axis: Floats, ref: float) -> None:
         """Degree of freedom ``k`` of a joint as a hinge or slide."""
-        made.set("pos", numbers(at))
-        made.set("axis", numbers(axis))
+        element.set("pos", numbers(at))
+        element.set("axis", numbers(axis))
         if ref != 0:
-            made.set("ref", number(ref))
+            element.set("ref", number(ref))
         limits = joint.limits
         lower, upper = float(limits.lower[k]), float(limits.upper[k])
         if lower == upper:
             what = f"in MJCF the lower limit is less than the upper one, not {lower:g} as well"
             self.report.refuse("limits", f"joint '{joint.name}'", what)
         elif np.isfinite((lower, upper)).any():
-            made.set("limited", "true")
-            made.set("range", numbers((max(lower, -UNBOUNDED), min(upper, UNBOUNDED))))
+            element.set("limited", "true")
+            element.set("range", numbers((max(lower, -UNBOUNDED), min(upper, UNBOUNDED))))
         refuse_limits(joint, self.report, position=False, velocity=True, effort=False)
-        self._effort(made, joint, k)
+        self._effort(element, joint, k)
         for name, values in (
             ("armature", joint.armature),
             ("damping", joint.damping),
@@ -248,16 +248,16 @@ class _Writer:
             ("springref", joint.rest),
         ):
             if values[k] != 0:
-                made.set(name, number(values[k]))
-        set_softness(made, joint.soft_limit, "limit")
-        set_softness(made, joint.soft_friction, "friction")
+                element.set(name, number(values[k]))
+        set_softness(element, joint.soft_limit, "limit")
+        set_softness(element, joint.soft_friction, "friction")
         if joint.soft_limit is not None and joint.soft_limit.margin != 0:
-            made.set("margin", number(joint.soft_limit.margin))
+            element.set("margin", number(joint.soft_limit.margin))
         for name, terms in (("damping", joint.damping_terms), ("stiffness", joint.stiffness_terms)):
             if any(terms):
-                made.set(name, numbers((getattr(joint, name)[k], *terms)))
+                element.set(name, numbers((getattr(joint, name)[k], *terms)))
 
-    def _effort(self, made: Any, joint: TreeJoint, k: int) -> None:
+    def _effort(self, element: Any, joint: TreeJoint, k: int) -> None:
         """The range of the torque of all actuators of a joint; in MJCF its bounds are also the limits of effort."""
         low, high = joint.limits.actuation
         effort = float(joint.limits.effort[k])
@@ -266,8 +266,8 @@ class _Writer:
             what = "in MJCF a range of torques is not empty, nor zero"
             self.report.refuse("limits", f"joint '{joint.name}'", what)
         elif bounded and effort == max(abs(low), abs(high)):
-            made.set("actuatorfrclimited", "true")
-            made.set("actuatorfrcrange", numbers((max(low, -UNBOUNDED), min(high, UNBOUNDED))))
+            element.set("actuatorfrclimited", "true")
+            element.set("actuatorfrcrange", numbers((max(low, -UNBOUNDED), min(high, UNBOUNDED))))
         elif bounded:
             what = f"in MJCF the limit of effort is the greater bound of 'actuatorfrcrange', not {effort:g}"
             self.report.refuse("limits", f"joint '{joint.name}'", what)
@@ -275,8 +275,8 @@ class _Writer:
             what = "in MJCF a limit of effort clamps the actuators of the joint, which are not clamped here"
             self.report.refuse("limits", f"joint '{joint.name}'", what)
         elif np.isfinite(effort):
-            made.set("actuatorfrclimited", "true")
-            made.set("actuatorfrcrange", numbers((-effort, effort)))
+            element.set("actuatorfrclimited", "true")
+            element.set("actuatorfrcrange", numbers((-effort, effort)))
 
     def _keyframes(self, root: Any) -> None:
         poses = {name: q for name, q in self.model.poses.items() if name != QPOS0}

@@ -77,8 +77,8 @@ class _Equalities:
         what = f"MJCF has no equality for a {type(constraint).__name__} such as this"
         self.report.refuse("constraints", f"'{constraint.name}'", what)
 
-    def _add(self, kind: str, name: str, constraint: Constraint, **given: str) -> None:
-        element = add(self.section, kind, name=name, **given)
+    def _add(self, kind: str, name: str, constraint: Constraint, **attributes: str) -> None:
+        element = add(self.section, kind, name=name, **attributes)
         if not constraint.enabled:
             element.set("active", "false")
         set_softness(element, constraint.soft)

@@ -238,7 +238,7 @@ def set_softness(element: Any, soft: SoftContact | SoftConstraint | None, of: st
 
     Args:
         element: Of the file.
-        soft: How soft.
+        soft: Softness.
         of: The end of the names of attributes: ``limit`` or ``friction`` of joints.
     """
     if soft is None:

@@ -118,11 +118,11 @@ class _Sensors:
         self.root.find("option").set("magnetic", numbers(sensor.magnetic_flux))
         return ""
 
-    def _volume(self, sensor: Sensor, given: dict[str, str]) -> str:
+    def _volume(self, sensor: Sensor, attributes: dict[str, str]) -> str:
         """The volume of a touch sensor is that of its site."""
         if sensor.volume is None:
             return ""
-        site = next(e for e in self.root.iter("site") if e.get("name") == given["site"] and e.get("pos"))
+        site = next(e for e in self.root.iter("site") if e.get("name") == attributes["site"] and e.get("pos"))
         kind, size = _site(sensor.volume)
         if site.get("type") not in (None, kind) or site.get("size") not in (None, numbers(size)):
             return "its site has another volume"

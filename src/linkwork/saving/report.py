@@ -52,7 +52,7 @@ class Refusal:
     Args:
         kind: One of `DROPPABLE`, or what nothing can be saved without: bodies, joints, names.
         where: Kind and name of the part, such as ``"joint 'knee'"``.
-        what: What cannot be said of it.
+        what: The properties that the format lacks.
     """
 
     kind: str
@@ -66,7 +66,7 @@ class Report:
 
     Args:
         format: The format.
-        drop: What may be left out where it cannot be said.
+        drop: Properties that may be left out where the format lacks them.
     """
 
     format: Format
@@ -80,7 +80,7 @@ class Report:
         Args:
             kind: One of `DROPPABLE`, or ``"joints"``, ``"bodies"``, ``"names"``.
             where: The part, with its name.
-            what: What cannot be said of it.
+            what: The properties that the format lacks.
         """
         (self.left_out if kind in self.drop else self.refused).append(Refusal(kind, where, what))
 
@@ -88,9 +88,9 @@ class Report:
         """Note what does not change the dynamics.
 
         Args:
-            kind: What it is: poses, shapes, surfaces, marks, names, frames, limits.
+            kind: Kind of property: poses, shapes, surfaces, marks, names, frames, limits.
             where: The part, with its name.
-            what: What cannot be said of it.
+            what: The properties that the format lacks.
         """
         self.left_out.append(Refusal(kind, where, what))
 
@@ -114,7 +114,7 @@ def described(refusals: Iterable[Refusal], able: dict[tuple[str, str], list[str]
     """Refusals in words, those alike together: what, where, and which formats can say it.
 
     Args:
-        refusals: What cannot be said.
+        refusals: Properties that the format lacks.
         able: For each kind and place, the formats that can say it; None to be silent about that.
     """
     groups: dict[tuple[str, str, str], list[str]] = {}

@@ -50,7 +50,7 @@ def with_activations(robot: Model, commands: Any, act: Any, dtype: Any) -> Any:
 
 
 def activated(
-    call: Callable[[], None], u: Array, found: Array, commands: Array | None, act: Any, na: int
+    call: Callable[[], None], u: Array, result: Array, commands: Array | None, act: Any, na: int
 ) -> Callable[[], None]:
     """Bound steps that read commands and activations as they are at each call, and move activations on.
 
@@ -64,7 +64,7 @@ def activated(
             u[..., :-na] = commands
         u[..., -na:] = act
         call()
-        act[...] = found[..., -na:]
+        act[...] = result[..., -na:]
 
     return advance
 

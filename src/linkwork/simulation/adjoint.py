@@ -94,7 +94,7 @@ class Rollout:
         Args:
             y_q: Derivatives by recorded configurations, each in the tangent space there, ``(k, ..., nv)``; or by the
                 last alone, ``(..., nv)``. By default none.
-            y_v: The same by recorded velocities.
+            y_v: Gradient by recorded velocities.
         """
         seeds = [self._seeds(y, name) for y, name in ((y_q, "y_q"), (y_v, "y_v"))]
         at = {step: k for k, step in enumerate(self.steps_recorded)}
@@ -173,15 +173,15 @@ class _Inputs:
         return inputs
 
 
-def _after(made: StepResult, stepper: Stepper) -> _State:
-    return _State(made.q, made.v, made.contact_state if stepper.contact else None)
+def _after(step: StepResult, stepper: Stepper) -> _State:
+    return _State(step.q, step.v, step.contact_state if stepper.contact else None)
 
 
 class Adjoint:
     """Rollouts that can be differentiated: ``Adjoint(stepper)(q, v, tau).gradient(y_q, y_v)``.
 
     Args:
-        stepper: How steps are made; contacts, loops and actuators included.
+        stepper: The stepper; contacts, loops and actuators included.
         smoothing: Of steps with contacts, in m/s: gradients are those of steps in which contacts are smoothed by about
             this velocity, where those of hard contacts vanish or say nothing. By default they are those of the steps
             themselves.
@@ -218,7 +218,7 @@ class Adjoint:
             q: Configuration at the start, ``(..., nq)``.
             v: Joint velocities at the start, ``(..., nv)``; by default at rest.
             tau: Torques of each step, ``(steps, ..., nv)``; by default none.
-            steps: How many steps; by default as many as torques, commands or wrenches are given for.
+            steps: Number of steps; by default as many as torques, commands or wrenches are given for.
             commands: Commands of the actuators in each step, ``(steps, ..., actuators)``.
             wrenches: External wrenches in each step, ``(steps, ..., frames, 6)``.
             record_every: Steps between two states that are recorded; the first and the last always are.
@@ -252,27 +252,27 @@ class Adjoint:
 
         Args:
             state: Before it.
-            inputs: What acts.
+            inputs: Commands, torques and wrenches.
             k: Its number.
         """
         tau = None if inputs.tau is None else inputs.tau[k]
         more: dict[str, Any] = {} if state.contacts is None else {"contact_state": state.contacts}
         return self.stepper(state.q, state.v, tau, **more, **inputs.of(k))
 
-    def backward(self, state: _State, inputs: _Inputs, k: int, y: list[Array], made: StepResult) -> tuple[Array, ...]:
+    def backward(self, state: _State, inputs: _Inputs, k: int, y: list[Array], step: StepResult) -> tuple[Array, ...]:
         """Derivatives by the state before step ``k``, and by what acts in it.
 
         Args:
             state: Before it.
-            inputs: What acts.
+            inputs: Commands, torques and wrenches.
             k: Its number.
             y: Derivatives by configuration and velocities after it.
-            made: What the step returned.
+            step: Result of the step.
         """
         tau = np.zeros(self.stepper.source.nv) if inputs.tau is None else inputs.tau[k]
         gradients: tuple[Array, ...]
         if isinstance(self._vjp, ContactStepVjp):
-            gradients = self._vjp(state.q, state.v, tau, *y, solution=made, smoothing=self.smoothing, **inputs.of(k))
+            gradients = self._vjp(state.q, state.v, tau, *y, solution=step, smoothing=self.smoothing, **inputs.of(k))
         else:
             gradients = self._vjp(state.q, state.v, tau, *y, **inputs.of(k))
         return gradients

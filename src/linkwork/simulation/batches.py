@@ -34,7 +34,7 @@ from linkwork.simulation.trajectory import Trajectory
 from linkwork.simulation.wrench_functions import with_wrench_functions
 
 RETRIES = 2
-"""How often work whose worker was lost is given to another."""
+"""Number of times that work of a lost worker is given to another."""
 
 Arrays = tuple[Array, ...]
 """Records of a batch, ``(k, n, ...)`` each: q, v, torques, constraint forces, commands (NaN if there were none)."""
@@ -75,9 +75,9 @@ def rollouts(
         q: Configurations at the start, ``(n, nq)``.
         v: Joint velocities at the start, ``(n, nv)``; by default at rest.
         act: Activations of actuators at the start, ``(na,)`` or ``(n, na)``; by default zero.
-        seconds: How long; where that is no multiple of ``dt``, the last step is shorter.
+        seconds: Duration; where that is no multiple of ``dt``, the last step is shorter.
         dt: Time of one step, in seconds.
-        integrator: How steps are made, see `Stepper`; not ``dopri5``.
+        integrator: Integrator of the steps, see `Stepper`; not ``dopri5``.
         method: Coordinates of a robot with loops, see `Stepper`: ``"auto"``, all joints, or ``"minimal"``, independent
             ones. A robot whose independent joints come to a dead center of theirs holds NaN from there on.
         tau: Constant torques, ``(nv,)`` or ``(n, nv)``.

@@ -57,8 +57,8 @@ class ContactInputs:
         """Settings with the forces of a step before, and with contact points that are passed, ``(..., nheld)``.
 
         Args:
-            settings: What `settings` returned.
-            row: What was kept of the step before, ``(..., width)``; None: nothing.
+            settings: Result of `settings`.
+            row: Contact state of the step before, ``(..., width)``; None: none.
             q: Configuration, ``(..., nq)``.
         """
         if row is None and self.given is None:
@@ -92,7 +92,7 @@ def write_start(layout: ContactRow, row: Array, tolerance: float, start: Array) 
     """Write what the next step starts from: forces, none where the step before was not solved, and its kind.
 
     Args:
-        layout: What a row has.
+        layout: Layout of a row.
         row: The row of the step before.
         tolerance: The residual at which a step is solved.
         start: Where they are written, ``(..., nstart)``.
@@ -113,7 +113,7 @@ def write_start(layout: ContactRow, row: Array, tolerance: float, start: Array) 
 
 
 def _near(robot: Model, dt: float) -> float:
-    """Meters within which coal is asked for contact points: many times what bodies move in a step."""
+    """Meters within which coal computes contact points: many times what bodies move in a step."""
     scales = contact_scales(robot)
     fall = scales.velocity(float(np.linalg.norm(robot.gravity)), dt) * dt
     return max(SEARCHED_GAP * scales.length, SEARCHED_STEPS * fall)

@@ -5,7 +5,7 @@ Steps of native code repeat in machine code (`kernels.steps.contact_steps`), ite
 program has one loop, that of its iterations; so there is a call for each step, which starts from the result of the one
 before. Robots are taken in parts, each of which makes all steps before the next begins.
 
-What a step does besides is the same: where iterations from the forces of the step before fail, it is solved from none;
+Where iterations from the forces of the step before fail, a step is solved from zero forces;
 a robot that stops being finite is left where it is. A controller that is kernel text is a program of its own.
 """
 
@@ -47,9 +47,9 @@ class ContactStepsRunner(Runner):
 
     Args:
         program: The steps as native code repeats them, for which this stands in.
-        backend: How programs are run.
+        backend: Backend of the programs.
         step: One step (`kernels.steps.contact_steps.single_contact_step`).
-        bounded: What it leaves to its caller where bodies turn fast
+        bounded: Parts that it leaves to its caller where bodies turn fast
             (`kernels.steps.contact_steps.bounded_contact_step`).
         torques: The controller, if there is one (`kernels.steps.control.controller_torques`).
     """
@@ -203,39 +203,39 @@ class _Robots:
         self.count += 1
         return DONE
 
-    def _solve_again(self, inputs: list[Array], found: list[Array]) -> None:
+    def _solve_again(self, inputs: list[Array], outputs: list[Array]) -> None:
         """Steps whose iterations failed, from zero forces; the better of both results."""
         tolerance = float(self.own["settings"][0])
-        missed = np.flatnonzero(found[2][:, RESIDUAL] > tolerance)
+        missed = np.flatnonzero(outputs[2][:, RESIDUAL] > tolerance)
         if not len(missed):
             return
         runner = self.runner._step
         rows = [x[missed] if x.ndim > len(s) else x for x, s in zip(inputs, runner.inputs, strict=True)]
         rows[self.inputs.index("before")][:, RESIDUAL] = UNBOUNDED
-        again = [np.full_like(y[missed], np.nan) for y in found]
+        again = [np.full_like(y[missed], np.nan) for y in outputs]
         runner.run(rows, again, len(missed))
-        again[2][:, ITERATIONS] += found[2][missed, ITERATIONS]
-        better = again[2][:, RESIDUAL] < found[2][missed, RESIDUAL]
-        for x, y in zip(found, again, strict=True):
+        again[2][:, ITERATIONS] += outputs[2][missed, ITERATIONS]
+        better = again[2][:, RESIDUAL] < outputs[2][missed, RESIDUAL]
+        for x, y in zip(outputs, again, strict=True):
             x[missed[better]] = y[better]
 
-    def _bound_energy(self, given: dict[str, Array], found: list[Array]) -> Array:
+    def _bound_energy(self, arrays: dict[str, Array], outputs: list[Array]) -> Array:
         """No more energy than forces put in, where bodies turn fast (`kernels.steps.fast_turns`); the residuals."""
         dt, runner = float(self.own["timing"].reshape(-1)[DT]), self.runner
-        missing = np.zeros(len(found[0]), found[0].dtype)
+        missing = np.zeros(len(outputs[0]), outputs[0].dtype)
         turns = dt * np.abs(self.v[:, self.turning]).sum(axis=1)
-        fast = np.flatnonzero((turns > LEAST_TURN) & np.isfinite(found[1]).all(axis=1))
+        fast = np.flatnonzero((turns > LEAST_TURN) & np.isfinite(outputs[1]).all(axis=1))
         if not len(fast):
             return missing
         bounded = runner.bounded
         rows = []
         for name, shape in zip(runner._bounded.algorithm.inputs, bounded.inputs, strict=True):
-            x = given[name]
+            x = arrays[name]
             rows.append(x[fast] if x.ndim > len(shape) else x)
-        q, v, residual = (np.full((len(fast), *shape), np.nan, found[0].dtype) for shape in bounded.outputs)
+        q, v, residual = (np.full((len(fast), *shape), np.nan, outputs[0].dtype) for shape in bounded.outputs)
         bounded.run(rows, [q, v, residual], len(fast))
         slower = residual[:, 0] > 0
-        found[0][fast[slower]], found[1][fast[slower]] = q[slower], v[slower]
+        outputs[0][fast[slower]], outputs[1][fast[slower]] = q[slower], v[slower]
         missing[fast[slower]] = residual[slower, 0]
         return missing
 
@@ -247,18 +247,18 @@ class _Robots:
         result[:, RESIDUAL] = np.maximum(result[:, RESIDUAL], missing)
         result[:, totals + LARGEST] = np.maximum(result[:, totals + LARGEST], missing)
 
-    def _stand_still(self, found: list[Array]) -> None:
+    def _stand_still(self, outputs: list[Array]) -> None:
         """Robots whose steps are far from solved stay at rest (`kernels.steps.contact_steps.stand_still`)."""
         tree = self.runner.program.tree
         most = max(float(self.threshold), STANDING * float(self.own["settings"][0]))
-        far = np.isfinite(found[1]).all(axis=1) & ~(found[2][:, RESIDUAL] <= most)
-        found[0][far], found[1][far] = self.q[far], 0.0
+        far = np.isfinite(outputs[1]).all(axis=1) & ~(outputs[2][:, RESIDUAL] <= most)
+        outputs[0][far], outputs[1][far] = self.q[far], 0.0
         first, last = HEAD + tree.nv, HEAD + tree.nv + 3 * tree.nslots
-        found[2][far, first:last] = 0.0
-        found[2][far, last + 4 * tree.nslots : last + 4 * tree.nslots + tree.nc + tree.nboxes] = 0.0
+        outputs[2][far, first:last] = 0.0
+        outputs[2][far, last + 4 * tree.nslots : last + 4 * tree.nslots + tree.nc + tree.nboxes] = 0.0
         totals = tree.act_start - TOTALS
         energies = slice(totals, totals + JOINTS + 1)  # forces that do not act do no work
-        found[2][far, energies] = self.before[far, energies]
+        outputs[2][far, energies] = self.before[far, energies]
 
     def _drop(self) -> None:
         """Robots that are not finite any more are left where they are."""

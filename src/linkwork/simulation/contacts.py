@@ -69,7 +69,7 @@ def has_contacts(robot: Model, contact: ContactLaw, integrator: SimulationIntegr
         contact: True: contact pairs, dry friction and exact limits of joints; ``"soft"``: the same and constraints,
             all of them soft; False: none of them; or None: if the robot has contact pairs, or dry friction that the
             integrator and the method know.
-        integrator: How steps are made.
+        integrator: Integrator of the steps.
         method: Of forward dynamics.
     """
     if contact not in (None, True, False, "soft"):
@@ -138,7 +138,7 @@ def limits_at_start(robot: Model, q: Array) -> bool | tuple[str, ...]:
 
 @dataclass(frozen=True)
 class ContactRow:
-    """Where a row of numbers about contacts has what."""
+    """The layout of a row of numbers about contacts."""
 
     points: ContactPoints
     """Lists of contact points."""
@@ -190,22 +190,22 @@ class ContactRow:
             at += size
         return places
 
-    def of_result(self, found: Array, nv: int) -> Array:
+    def of_result(self, result: Array, nv: int) -> Array:
         """The row of the result of steps, with totals at its end.
 
         Args:
-            found: The result, ``(..., nresult)``.
+            result: The result, ``(..., nresult)``.
             nv: Degrees of freedom of the robot.
         """
-        end = found.shape[-1] - self.na
+        end = result.shape[-1] - self.na
         if self.reduced:
             first = contact_reduced.HEAD
             boxes, rows = first + self.points.width, first + self.points.width + self.nboxes
-            parts = [found[..., end - TOTALS : end], found[..., :SOLVER], found[..., first:boxes]]
-            return np.concatenate([*parts, found[..., rows : rows + self.nc], found[..., boxes:rows]], axis=-1)
+            parts = [result[..., end - TOTALS : end], result[..., :SOLVER], result[..., first:boxes]]
+            return np.concatenate([*parts, result[..., rows : rows + self.nc], result[..., boxes:rows]], axis=-1)
         first = HEAD + nv
-        contacts = found[..., first : first + 7 * self.points.nslots + self.nc + self.nboxes]
-        totals, solver = found[..., end - SLOT_TOTALS : end], found[..., :SLOT_SOLVER]
+        contacts = result[..., first : first + 7 * self.points.nslots + self.nc + self.nboxes]
+        totals, solver = result[..., end - SLOT_TOTALS : end], result[..., :SLOT_SOLVER]
         return self.of_slots(np.concatenate([totals, solver, contacts], -1))
 
     def of_slots(self, rows: Array) -> Array:

@@ -132,7 +132,7 @@ class Controller:
 
         Args:
             robot: The mechanism.
-            robots: How many robots there are in the batch; None: one, and no batch.
+            robots: Number of robots in the batch; None: one, and no batch.
         """
         for name in self.per_robot:
             rows = len(self.parameters[name])

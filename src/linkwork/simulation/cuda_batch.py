@@ -56,7 +56,7 @@ class CudaBatch:
 
     Args:
         stepper: Makes their steps, in the precision that they are to have.
-        count: How many robots.
+        count: Number of robots.
         controller: Computes their torques, if there is one.
         control_every: Steps between two calls of it.
         parameters: Parameters of the robots that are inputs of the stepper, in its order, a row for each robot.

@@ -34,7 +34,7 @@ def advice(robot: Model, q: Array, integrator: SimulationIntegrator, dt: float, 
     Args:
         robot: The mechanism.
         q: Configuration at the start, ``(nq,)``.
-        integrator: How steps are made.
+        integrator: Integrator of the steps.
         dt: Time of one step, in seconds.
         passive: Whether springs and dampers act.
     """

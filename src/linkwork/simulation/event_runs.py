@@ -24,7 +24,7 @@ class EventRun:
 
     Args:
         run: The simulation.
-        events: What is watched.
+        events: The events.
     """
 
     run: Run
@@ -98,7 +98,7 @@ class EventRun:
 
         Args:
             kind: The class that holds them.
-            settings: How they were made.
+            settings: Settings of the steps.
             ended: Why the simulation ended early, if it did.
         """
         if not self.events:

@@ -124,7 +124,7 @@ class Watch:
     """Steps that end where an event occurs: a `Propagate`.
 
     Args:
-        events: What is watched.
+        events: The events.
         propagate: Makes the steps.
         dt: Time of a step.
         occurred: The event at which the steps start. Its function is near zero there, with either sign: the first sign
@@ -159,7 +159,7 @@ class Watch:
                 if event.crossed(before, now)
             ]
             if crossings:
-                when, there, event = min(crossings, key=lambda found: found[0])
+                when, there, event = min(crossings, key=lambda crossing: crossing[0])
                 self.found = event, after if there is None else there, when
                 return state, k
             # a value of zero is no crossing yet: the sign before stays
@@ -196,7 +196,7 @@ def after_event(robot: Model, event: Event, time: float, state: State) -> tuple[
 
     Args:
         robot: The mechanism until then.
-        event: What occurs.
+        event: The event.
         time: Seconds.
         state: The state there.
     """

@@ -29,11 +29,11 @@ AnyModel = TypeVar("AnyModel", bound=Model)
 def with_usable_contacts(robot: AnyModel, contact: ContactLaw) -> AnyModel:
     """The robot without the contact pairs whose points cannot be found here; a `ModelWarning` says how many.
 
-    With ``contact=True`` all pairs stay, and the first of these is an error where its points are asked for.
+    With ``contact=True`` all pairs stay, and the first of these is an error where its points are needed.
 
     Args:
         robot: The mechanism.
-        contact: What the simulation was given.
+        contact: The argument ``contact`` of the simulation.
     """
     check_robot(robot)
     if contact in (True, False) or not robot.contacts:

@@ -52,7 +52,7 @@ class HeldInputs:
 
         Args:
             planned: Which program steps are.
-            program: The same, with parameters of the robot among its inputs.
+            program: The program with parameters of the robot among its inputs.
             dtype: Of the arrays.
         """
         dt, robot = planned.settings.dt, planned.robot
@@ -123,6 +123,6 @@ class HeldInputs:
         """The settings for so many steps.
 
         Args:
-            steps: How many.
+            steps: Number of steps.
         """
         return np.array([0.0, steps + 1.0], dtype=self.tau.dtype)

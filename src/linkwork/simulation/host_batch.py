@@ -33,7 +33,7 @@ class HostBatch:
 
     Args:
         stepper: Makes their steps.
-        count: How many robots.
+        count: Number of robots.
         controller: Computes their torques, if there is one.
         control_every: Steps between two calls of it.
         parameters: Parameters of the robots that are inputs of the stepper, in its order, a row for each robot.

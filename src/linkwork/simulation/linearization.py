@@ -25,7 +25,7 @@ import numpy.typing as npt
 from linkwork.closure.assembly_problem import which_enabled
 from linkwork.closure.clusters import dof_names
 from linkwork.closure.minimal import Minimal
-from linkwork.closure.mobility import state_doubt
+from linkwork.closure.mobility import state_warning
 from linkwork.closure.thresholds import RANK
 from linkwork.conversions import converted
 from linkwork.dynamics.forward import ForwardDynamics
@@ -64,12 +64,12 @@ class Linearization:
     coordinates: tuple[str, ...]
     """Names of the ``m`` coordinates: degrees of freedom, or ``mode 0`` and so on where these are projected."""
     space: Literal["all", "minimal", "projected"]
-    """What the coordinates are: all degrees of freedom, the independent ones of loops, or modes, motions that loops
+    """Kind of coordinates: all degrees of freedom, the independent ones of loops, or modes, motions that loops
     allow."""
     dt: float | None
     """Seconds of the step; None: the system is continuous in time."""
     rate: Array
-    """How the state itself moves, ``(2 m,)``: its rate, or its change over the step; zero at an equilibrium."""
+    """Drift of the state, ``(2 m,)``: its rate, or its change over the step; zero at an equilibrium."""
 
     def __repr__(self) -> str:
         time = "continuous" if self.dt is None else f"step of {self.dt:g} s"
@@ -124,9 +124,9 @@ def linearize(
     bound = bool(enabled_rows(robot))
     space: Any = ("minimal" if bound else "all") if coordinates == "auto" else coordinates
     space = space if bound else "all"
-    doubt = state_doubt(robot, at, rate, which_enabled(robot)) if bound else None
-    if doubt is not None:
-        warnings.warn(doubt, StateWarning, stacklevel=2)
+    message = state_warning(robot, at, rate, which_enabled(robot)) if bound else None
+    if message is not None:
+        warnings.warn(message, StateWarning, stacklevel=2)
     T, L, names = _basis(robot, at, rate, space)
     of_commands = None
     if dt is None:

@@ -80,8 +80,8 @@ def probed(motion: M, probes: Iterable[Probe]) -> M:
     """A motion with the values of probes.
 
     Args:
-        motion: What was recorded.
-        probes: What is evaluated along it.
+        motion: The recorded motion.
+        probes: Functions that are evaluated along it.
     """
     values = {probe.name: probe.values(motion) for probe in probes}
     units = {probe.name: probe.unit for probe in probes if probe.unit}

@@ -104,7 +104,7 @@ TIMED: Mapping[str, Dynamics] = MappingProxyType(
 """Those of robots with constraints or forces that depend on time."""
 
 _controlled, _rollout = lru_cache(maxsize=64)(controlled), lru_cache(maxsize=64)(rollout)
-"""The same controller gives the same algorithm, and thereby the same code."""
+"""Algorithms by controller, so that equal controllers share code."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -281,7 +281,7 @@ class StepProgram:
         """Raise an error where steps in minimal coordinates could not close loops.
 
         Args:
-            progress: What the steps left, ``(..., 2)``.
+            progress: Residuals of the steps, ``(..., 2)``.
             when: Words for the time, if it is known.
         """
         faults = progress[..., 0]
@@ -297,7 +297,7 @@ def step_program(robot: Model, settings: StepSettings, parameters: ParameterName
 
     Args:
         robot: The mechanism.
-        settings: How steps are made.
+        settings: Settings of the steps.
         parameters: Parameters of the robot that are inputs.
     """
     _check(settings)
@@ -418,8 +418,8 @@ def with_joint_forces(robot: Model, moved: Model, settings: StepSettings, at: Ar
 
     Args:
         robot: The mechanism.
-        moved: The same with other constraints.
-        settings: How steps are made.
+        moved: The program with other constraints.
+        settings: Settings of the steps.
         at: The configuration that stops of tendons are made for.
     """
     if settings.integrator == "euler" and settings.passive:

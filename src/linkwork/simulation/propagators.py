@@ -103,7 +103,7 @@ class CompiledSteps:
         Args:
             state: Before the steps.
             now: Step of the clock.
-            steps: How many.
+            steps: Number of steps.
             final: Whether the controller is not called after the last.
         """
         q, v, (tau, commands), _, contacts, act = state
@@ -191,7 +191,7 @@ def control_timing(stepper: Stepper, now: int, steps: int, final: bool) -> Array
     Args:
         stepper: Makes the steps.
         now: Step of the clock.
-        steps: How many steps.
+        steps: Number of steps.
         final: Whether they end without the controller.
     """
     every = stepper.planned.control_every

@@ -58,7 +58,7 @@ class PythonStepper:
 
     Args:
         robot: The mechanism.
-        settings: How steps are made.
+        settings: Settings of the steps.
         wrenches: Constant external wrenches on the frames that settings name.
     """
 

@@ -26,7 +26,7 @@ class Recorder:
     Args:
         robot: The mechanism.
         times: When states are kept, in seconds.
-        batch: How many robots there are, if there is an axis of them.
+        batch: Number of robots, if there is an axis of them.
         contacts: Numbers of a row about contacts; None without contacts.
         parameters: Parameters of robots that differ.
     """
@@ -41,7 +41,7 @@ class Recorder:
     ) -> None:
         self.robot, self.times, self.parameters = robot, times, parameters
         self.count = 0
-        """How many states were kept so far."""
+        """Number of states that were kept so far."""
         widths = (robot.nq, robot.nv, robot.nv, robot.nc, len(robot.actuators))
         self.q, self.v, self.tau, self.multipliers, self.commands = (np.empty((len(times), *batch, n)) for n in widths)
         self.commands.fill(np.nan)
@@ -80,7 +80,7 @@ class Recorder:
 
         Args:
             kind: The class that holds them.
-            settings: How they were made.
+            settings: Settings of the steps.
             ended: Why the simulation ended early, if it did.
         """
         arrays: tuple[Array, ...] = (self.times, self.q, self.v, self.tau, self.multipliers, self.commands)

@@ -219,7 +219,7 @@ def checked_controller(
         controller: As it was given.
         robot: The mechanism.
         constant: Torques and commands that act all along.
-        robots: How many robots there are; None: one.
+        robots: Number of robots; None: one.
     """
     kernel = as_controller(controller)
     if kernel is None:

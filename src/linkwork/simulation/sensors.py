@@ -61,7 +61,7 @@ def sensor_data(
         robot: The mechanism.
         q: Configuration, ``(..., nq)``.
         v: Joint velocities, ``(..., nv)``; all sensors but those of positions need them.
-        solution: What `ForwardDynamics`, `InverseDynamics.solve` or `ContactStep` returned for this state, or a
+        solution: Result of `ForwardDynamics`, `InverseDynamics.solve` or `ContactStep` for this state, or a
             `Stepper` for one step from it; or joint accelerations ``(..., nv)`` alone, of a robot without constraints.
         names: Names of sensors; by default all that are computed.
         commands: Commands of the actuators, ``(..., actuators)``, for sensors of their forces.
@@ -255,23 +255,23 @@ def _of_solution(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike | None, soluti
     return Forces(float_array(solution, "solution"))
 
 
-def _of_step(v: npt.ArrayLike | None, made: StepResult) -> Forces:
+def _of_step(v: npt.ArrayLike | None, step: StepResult) -> Forces:
     """Forces of one step from a state with the velocity ``v``."""
-    planned = made._planned
+    planned = step._planned
     if v is None:
         raise InputError("sensors of a step need the state at its start: give its velocity v")
-    if planned.settings.integrator != "euler" or (made.steps > 1).any():
+    if planned.settings.integrator != "euler" or (step.steps > 1).any():
         raise InputError(
             "sensors measure what acts in one step of semi-implicit Euler from q, v: this result is of "
-            f"{int(made.steps.max(initial=0))} steps by {planned.settings.integrator}; make single steps, or use "
+            f"{int(step.steps.max(initial=0))} steps by {planned.settings.integrator}; make single steps, or use "
             "run.sensors() of a simulation"
         )
     before = float_array(v, "v")
-    if made.contact_state is None:
-        return Forces((made.v - before) / planned.settings.dt, made.multipliers)
-    a = planned.accelerations_of(made.result) + axes_accelerations(planned.source, before)
-    limits = box_forces(planned.tree, made.contacts._part("boxes"), limits=True)
-    return Forces(a, made.multipliers, made.contacts.forces, limits)
+    if step.contact_state is None:
+        return Forces((step.v - before) / planned.settings.dt, step.multipliers)
+    a = planned.accelerations_of(step.result) + axes_accelerations(planned.source, before)
+    limits = box_forces(planned.tree, step.contacts._part("boxes"), limits=True)
+    return Forces(a, step.multipliers, step.contacts.forces, limits)
 
 
 def _evaluated(sensors: Sensors, given: Mapping[str, Any]) -> SensorValues:

@@ -69,7 +69,7 @@ class ControlOptions(TypedDict, total=False):
     control_every: int
     """Steps between two calls of the controller; by default 1."""
     controller_output: ControllerOutput
-    """What a controller returns: ``"torques"`` of all joints or ``"commands"`` of the actuators; by default
+    """Result of a controller: ``"torques"`` of all joints or ``"commands"`` of the actuators; by default
     ``"auto"``: torques where there are as many of both, else what fits."""
     start: float
     """Time at the start, in seconds, by default zero; from one between two multiples of ``dt``, the first step is
@@ -129,7 +129,7 @@ class StepSettings:
 
         Args:
             dt: Time of one step.
-            integrator: How steps are made.
+            integrator: Integrator of the steps.
             method: Of forward dynamics, or minimal coordinates.
             wrenches: Frames that external wrenches act on.
             options: Further keywords, of which those about steps are read.

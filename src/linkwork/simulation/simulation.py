@@ -87,13 +87,13 @@ class Simulation:
 
     Args:
         robot: The mechanism.
-        count: How many copies.
+        count: Number of copies.
         q: Configurations at the start and after resets, ``(nq,)`` or ``(count, nq)``; by default the assembled pose of
             the robot, or the neutral one.
         v: Joint velocities then, ``(nv,)`` or ``(count, nv)``; by default at rest.
         act: Activations of actuators then, ``(na,)`` or ``(count, na)``; by default zero.
         dt: Time of one step, in seconds.
-        integrator: How steps are made, see `Stepper`; not ``dopri5``.
+        integrator: Integrator of the steps, see `Stepper`; not ``dopri5``.
         method: Coordinates of a robot with loops, see `Stepper`.
         device: ``"cpu"``, or ``"cuda"``: a GPU of NVIDIA, ``"cuda:1"`` the second one.
         dtype: Numbers to compute with; by default ``float64`` on the CPU, ``float32`` on a GPU.
@@ -217,9 +217,9 @@ class Simulation:
             full[k] = np.broadcast_to(x, (self.count, width))
         return initial_states(robot, full[0], full[1])
 
-    def _of_robots(self, given: Mapping[ParameterName, Array]) -> dict[ParameterName, Array]:
-        shapes = {name: own_values(self.robot, name).shape for name in given}
-        return {name: np.array(np.broadcast_to(x, (self.count, *shapes[name]))) for name, x in given.items()}
+    def _of_robots(self, arrays: Mapping[ParameterName, Array]) -> dict[ParameterName, Array]:
+        shapes = {name: own_values(self.robot, name).shape for name in arrays}
+        return {name: np.array(np.broadcast_to(x, (self.count, *shapes[name]))) for name, x in arrays.items()}
 
     # State -----------------------------------------------------------------------------------------------------------
 
@@ -312,7 +312,7 @@ class Simulation:
             tau: Joint torques, ``(nv,)`` or ``(count, nv)``; by default none, or those of the controller.
             commands: Commands of the actuators, ``(actuators,)`` or ``(count, actuators)``; by default they do nothing.
             wrenches: External wrenches on the frames that were named, ``(frames, 6)`` or ``(count, frames, 6)``.
-            steps: How many steps, over which these are held.
+            steps: Number of steps, over which these are held.
         """
         self._advance(steps, tau, commands, wrenches, 0)
         return self.q, self.v
@@ -323,7 +323,7 @@ class Simulation:
         """Make steps, and return states after every so many of them.
 
         Args:
-            steps: How many steps.
+            steps: Number of steps.
             record_every: Steps between two states that are recorded.
             tau: Joint torques, as for `step`.
             commands: Commands of the actuators, as for `step`.

@@ -29,7 +29,7 @@ AUTO: Auto = "auto"
 STOP_STEPS = 5
 """The least steps in which a stop catches a joint: stiffer ones are unstable where they are explicit."""
 STIFFER_STOPS = 100.0
-"""How much stiffer than the servos of a joint its implicit stops are: these give way by a hundredth of the way."""
+"""Stiffness of implicit stops relative to the servos of their joint: these give way by a hundredth of the way."""
 
 
 def servo_coefficients(robot: Model, q: Array, order: int) -> Array:
@@ -56,14 +56,14 @@ def servo_coefficients(robot: Model, q: Array, order: int) -> Array:
 def warn_of_stiff_servos(robot: Model, q: Array, dt: float, integrator: str) -> None:
     """Warn of servos whose damping, taken explicitly, turns a velocity around within a step: they chatter.
 
-    That is where the damping times ``dt`` is more than the inertia that a joint feels at ``q``. Semi-implicit Euler
+    That is where the damping times ``dt`` is more than the apparent inertia of a joint at ``q``. Semi-implicit Euler
     takes damping implicitly.
 
     Args:
         robot: The mechanism.
         q: Configuration.
         dt: Time of a step.
-        integrator: How steps are made.
+        integrator: Integrator of the steps.
     """
     if integrator == "euler":
         return
@@ -81,7 +81,7 @@ def warn_of_stiff_servos(robot: Model, q: Array, dt: float, integrator: str) -> 
             advice = "try integrator='euler', which takes damping implicitly: no step that is worth it is short enough"
         warnings.warn(
             f"servos of joint '{joint}' of '{robot.name}' chatter with steps of {dt:g} s by {integrator}: their "
-            f"damping times the step is {ratio[k]:.3g} times the inertia that the joint feels; {advice}",
+            f"damping times the step is {ratio[k]:.3g} times the apparent inertia of the joint; {advice}",
             RuntimeWarning,
             stacklevel=outer_level(),
         )

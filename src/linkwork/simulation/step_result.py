@@ -103,7 +103,7 @@ def repeat_calls(
 
     Args:
         stepper: Makes them.
-        steps: How many.
+        steps: Number of steps.
         q: Configuration, ``(..., nq)``.
         v: Joint velocities, ``(..., nv)``.
         act: Activations of actuators.

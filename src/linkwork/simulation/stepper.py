@@ -74,14 +74,14 @@ class Stepper(BaseEvaluator):
     Args:
         robot: The mechanism.
         dt: Time of one step, in seconds.
-        integrator: How steps are made, see above.
+        integrator: Integrator of the steps, see above.
         method: Coordinates, see above.
         time_constant: Seconds in which constraints without gains of their own are pulled back to closed loops;
             ``"auto"``: 5 ms, or two steps if that is more; None: they are not.
         passive: Whether springs and dampers of the model's joints, and gravity compensation of its bodies, act.
             ``euler`` takes springs and dampers as they are at the end of a step, so that stiff ones do no harm.
         limits: Whether joint limits are stops: springs and dampers that act beyond them, stiff enough to catch in 10 ms
-            the inertia that the joint feels at ``stops_at``, or in five steps, and soft enough to give way. With
+            the apparent inertia of the joint at ``stops_at``, or in five steps, and soft enough to give way. With
             contacts they hold exactly, unless this is ``"soft"``, or for joints that are named here; limits of tendons
             are such springs always.
         stops_at: Configuration that stops are made for, ``(nq,)``; by default the neutral one.
@@ -160,7 +160,7 @@ class Stepper(BaseEvaluator):
 
         Args:
             robot: The mechanism.
-            settings: How steps are made.
+            settings: Settings of the steps.
             parameters: As for the constructor.
             threads: As for the constructor.
         """
@@ -186,7 +186,7 @@ class Stepper(BaseEvaluator):
         """A copy on another backend; nothing has run yet.
 
         Args:
-            backend: How the program is run, and with which numbers.
+            backend: Backend of the program, and with which numbers.
             program: Another program with the same inputs and outputs; by default this one.
         """
         if self.reduced and backend.name in ("specialized", "cuda"):
@@ -298,7 +298,7 @@ class Stepper(BaseEvaluator):
             commands: Commands of the actuators, ``(..., actuators)``, which act beside the torques; without them
                 actuators do nothing.
             act: Activations of actuators, ``(..., na)``; by default zero. The result has those after the steps.
-            steps: How many steps.
+            steps: Number of steps.
             contact_state: `StepResult.contact_state` of the steps before, whose forces these start from (warm start).
             time: Seconds before the steps, for constraints and forces that depend on time.
             parameters: Parameters of the robot that are inputs, by name, ``(..., rows)``; by default the robot's own.
@@ -372,7 +372,7 @@ class Stepper(BaseEvaluator):
             wrenches: External wrenches, ``(frames, 6)``; by default none.
             commands: Commands of the actuators, ``(actuators,)``; by default actuators do nothing.
             act: Activations of actuators, ``(na,)``, which every call moves on; for robots that have any.
-            steps: How many steps each call makes.
+            steps: Number of steps of each call.
             out: Arrays ``(q, v)`` that every call writes; by default ``q`` and ``v`` themselves are moved on, so that
                 calls follow one another.
             parameters: Parameters of the robot that are inputs, by name; by default the robot's own.
@@ -389,7 +389,7 @@ class Stepper(BaseEvaluator):
         """The runner of the program on a backend.
 
         Args:
-            backend: How the program is run.
+            backend: Backend of the program.
         """
         if self.planned.timed and backend.name == "cuda":
             raise UnsupportedFeature(

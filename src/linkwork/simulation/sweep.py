@@ -87,8 +87,8 @@ def sweep(
         robot: The mechanism.
         joints: A joint with one coordinate, or several that move together; or ``"time"``.
         values: Where they are to be, in radians or meters; their own limits do not count. Or seconds, ``(k,)``.
-        q: A configuration near the first one, ``(nq,)``: it chooses among the ways to close the loops.
-        seconds: How long the sweep takes when it is played.
+        q: A configuration near the first one, ``(nq,)``: it selects the assembly mode.
+        seconds: Duration of playback.
         tolerance: Loops with errors below this are closed.
         limits: Whether the other joints stay within their limits.
     """

@@ -31,7 +31,7 @@ def columns(arrays: Arrays, robot: Model | None) -> dict[str, Array]:
     """A row for each time, or for each robot at each time; columns are called after joints and constraints.
 
     Args:
-        arrays: What is recorded.
+        arrays: Recorded arrays.
         robot: The mechanism; None: it is not known, and columns are numbered.
     """
     batch = arrays["q"].shape[1:-1]
@@ -53,7 +53,7 @@ def names_of(array: str, width: int, robot: Model | None) -> list[str]:
 
     Args:
         array: Its name.
-        width: How many numbers it has for each state.
+        width: Its length for each state.
         robot: The mechanism; None: it is not known.
     """
     if robot is None or array == CONTACTS or array.startswith(PROBE):
@@ -75,7 +75,7 @@ def data_frame(arrays: Arrays, robot: Model | None) -> pandas.DataFrame:
     """All columns as a data frame, indexed by time, and by robot where there are several.
 
     Args:
-        arrays: What is recorded.
+        arrays: Recorded arrays.
         robot: The mechanism.
     """
     try:
@@ -90,9 +90,9 @@ def dataset(arrays: Arrays, robot: Model | None, settings: Mapping[str, Any]) ->
     """All arrays as a dataset over time (and robot), columns with names.
 
     Args:
-        arrays: What is recorded.
+        arrays: Recorded arrays.
         robot: The mechanism.
-        settings: How it was made; those that are numbers and words become attributes.
+        settings: Settings of the run; those that are numbers and words become attributes.
     """
     try:
         import xarray

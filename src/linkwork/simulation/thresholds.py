@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Thresholds of simulations: what each is a part of, why it is what it is, and a test of what it decides.
 
-What loops of simulated states may be open by is in `closure.thresholds`.
+Loop errors of simulated states are in `closure.thresholds`.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ SEARCHED_GAP = 0.1
 Test: tests/simulation/test_contact_simulation.py"""
 
 SEARCHED_STEPS = 10.0
-"""The same: the gap that closes in so many steps. Part of: what a body of the robot's size falls in a step. Test:
+"""The gap that closes in so many steps. Part of: the fall of a body of the robot's size in a step. Test:
 tests/simulation/test_contact_simulation.py"""
 
 SLIGHT_CONTACT = 1e-6

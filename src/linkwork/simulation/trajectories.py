@@ -64,11 +64,11 @@ def simulate(
             ``assembled``, else the neutral one.
         v: Joint velocities at the start, ``(nv,)``; by default at rest.
         act: Activations of actuators at the start, ``(na,)``, such as ``robot.activations["home"]``; by default zero.
-        seconds: How long. It need not be a multiple of ``dt``: the last step is then shorter, so that the simulation
+        seconds: Duration. It need not be a multiple of ``dt``: the last step is then shorter, so that the simulation
             ends when it should.
         dt: Time of one step, in seconds; the longest one of ``dopri5`` and ``radau``.
-        integrator: How steps are made, see `Stepper`; or ``"radau"``, the implicit method Radau IIA of fifth order,
-            which projects loops after every step, for stiff robots.
+        integrator: Integrator of the steps, see `Stepper`; or ``"radau"``, the implicit method Radau IIA of fifth
+            order, which projects loops after every step, for stiff robots.
         method: Forward dynamics: ``"auto"``, any method of `ForwardDynamics`, or ``"minimal"``, which moves in minimal
             coordinates with loops closed at every stage; `SingularConstraints` where the independent joints come to a
             dead center of theirs.
@@ -81,7 +81,7 @@ def simulate(
             functions ``f(t)`` or ``f(t, q, v)`` that return such numbers, which become force elements of the robot.
         until: A function ``f(t, q, v)``, an `Event`, or several of these: the simulation ends where the first crosses
             zero, ``run.ended`` says which, and the last state is there.
-        events: What happens at zero crossings of functions, see `Event`; ``run.events`` are those that occurred.
+        events: Actions at zero crossings of functions, see `Event`; ``run.events`` are those that occurred.
         probes: Outputs that are evaluated along the run, see `Probe`; or functions of the run by name.
         record_every: Steps between two states that are kept.
         progress: Whether progress is shown; by default where it takes long and there is a terminal.

@@ -64,7 +64,7 @@ class Trajectory(Motion):
 
         Args:
             index: Which recorded state to go on from.
-            seconds: How long.
+            seconds: Duration.
             changes: Other arguments of `simulate`.
         """
         if self.q.ndim != 2:
@@ -269,9 +269,9 @@ class Trajectory(Motion):
         Args:
             path: File to write, ``.svg``; by default none.
             trace: Frames whose paths are drawn.
-            plane: What is seen; by default the plane that the hinges are normal to, oblique where there is none.
+            plane: Plane of projection; by default the plane that the hinges are normal to, oblique where there is none.
             frames: Pictures at most; browsers interpolate between them.
-            seconds: How long it plays; by default as long as the motion takes.
+            seconds: Duration of playback; by default as long as the motion takes.
             index: Which robot, of rollouts.
         """
         from linkwork.drawing.diagrams import diagram

@@ -36,7 +36,7 @@ class ArrayFunction:
     """An evaluator as a function of arrays.
 
     Args:
-        evaluator: What is computed.
+        evaluator: The evaluator.
         by: Names of the inputs to differentiate by; by default all that a call must have, and those that it may have.
         convert: Makes evaluators run where arrays are; by default they stay as they are.
     """

@@ -40,7 +40,7 @@ def apply(call: Call, tensors: Sequence[Tensor]) -> Tensors:
 
 
 def tracked(call: Call, tensors: Sequence[Tensor]) -> Tensors:
-    """A product that derivatives may be asked of, where no transform is active.
+    """A product that may be differentiated, where no transform is active.
 
     Args:
         call: The product.

@@ -189,7 +189,7 @@ class Call:
         return torch.float32 if all(x.dtype == torch.float32 for x in tensors) else torch.float64
 
     def run(self, tensors: Sequence[Tensor]) -> Tensors:
-        """Compute, with tensors that no derivative is asked of.
+        """Compute, with tensors without gradients.
 
         Args:
             tensors: All that the call takes.

@@ -99,7 +99,7 @@ def array_function(
     """An evaluator as a function of arrays.
 
     Args:
-        evaluator: What is computed.
+        evaluator: The evaluator.
         by: Names of the inputs to differentiate by.
         smoothing: Of steps with contacts, as for ``ContactStep.vjp``.
         convert: Makes evaluators run where arrays are.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which product differentiates which: rules on tensors, for all ways in which torch asks for derivatives.
+"""Which product differentiates which: rules on tensors, for all derivatives that torch requests.
 
 With ``f`` the function, ``J`` its Jacobian and ``H = d²(s' f)``, which is symmetric::
 
@@ -26,13 +26,13 @@ from linkwork.torch.call import Call, Tensor, Tensors
 Optional = Sequence[Tensor | None]
 
 
-def _filled(given: Optional, like: Sequence[Tensor]) -> list[Tensor]:
+def _filled(tensors: Optional, like: Sequence[Tensor]) -> list[Tensor]:
     """Zeros where nothing is given."""
-    return [torch.zeros_like(y) if x is None else x for x, y in zip(given, like, strict=True)]
+    return [torch.zeros_like(y) if x is None else x for x, y in zip(tensors, like, strict=True)]
 
 
-def _any(given: Optional) -> bool:
-    return any(x is not None for x in given)
+def _any(tensors: Optional) -> bool:
+    return any(x is not None for x in tensors)
 
 
 def _zero_seeds(call: Call, tensors: Sequence[Tensor], seeds: Optional) -> list[Tensor]:
@@ -46,14 +46,14 @@ def _zero_seeds(call: Call, tensors: Sequence[Tensor], seeds: Optional) -> list[
     ]
 
 
-def _reduced(found: Sequence[Tensor], like: Sequence[Tensor]) -> list[Tensor]:
+def _reduced(gradients: Sequence[Tensor], like: Sequence[Tensor]) -> list[Tensor]:
     """Gradients summed over the axes that tensors were broadcast along."""
-    return [g if g.shape == x.shape else g.sum_to_size(x.shape) for g, x in zip(found, like, strict=True)]
+    return [g if g.shape == x.shape else g.sum_to_size(x.shape) for g, x in zip(gradients, like, strict=True)]
 
 
-def _by_inputs(call: Call, x: Sequence[Tensor], found: Sequence[Tensor]) -> list[Any]:
+def _by_inputs(call: Call, x: Sequence[Tensor], gradients: Sequence[Tensor]) -> list[Any]:
     """One gradient for each input that is given; None for those that are not differentiated by."""
-    moving = dict(zip(call.by, found, strict=True))
+    moving = dict(zip(call.by, gradients, strict=True))
     inputs = dict(zip(call.names, x, strict=True))
     return [_reduced([moving[n]], [inputs[n]])[0] if n in moving else None for n in call.names]
 
@@ -64,9 +64,9 @@ def backward(call: Call, tensors: Sequence[Tensor], outputs: Optional, seeds: Op
     Args:
         call: The product.
         tensors: All that it takes.
-        outputs: What `value` returned, where products take it.
+        outputs: Result of `value`, where products take it.
         seeds: Gradients by its results; None: zero.
-        needed: Which gradients are asked for.
+        needed: Which gradients are requested.
     """
     if not _any(seeds):
         return [None] * len(tensors)
@@ -115,7 +115,7 @@ def forward(call: Call, tensors: Sequence[Tensor], outputs: Optional, tangents: 
     Args:
         call: The product.
         tensors: All that it takes.
-        outputs: What `value` returned, where products take it.
+        outputs: Result of `value`, where products take it.
         tangents: Directions of the tensors; None: zero.
     """
     x, f, s, d = (list(tensors[part]) for part in call.parts)

@@ -52,7 +52,7 @@ class DeviceFunction(ArrayFunction):
     """An evaluator, or a step without contacts, as a function of tensors on a CUDA device.
 
     Args:
-        evaluator: What is computed.
+        evaluator: The evaluator.
         by: Names of the inputs to differentiate by.
         device: Where.
         dtype: Type of the numbers.
@@ -60,7 +60,7 @@ class DeviceFunction(ArrayFunction):
 
     def __init__(self, evaluator: Any, by: Sequence[str] | None, device: torch.device, dtype: str) -> None:
         source = evaluator._function if isinstance(evaluator, Stepper) else evaluator
-        super().__init__(source, by, lambda made: made.to("cuda", dtype=dtype))
+        super().__init__(source, by, lambda evaluator: evaluator.to("cuda", dtype=dtype))
         self.device = device
         self.known = source.differentiated
         self._launches: dict[Any, Launch] = {}
@@ -79,7 +79,9 @@ class DeviceFunction(ArrayFunction):
         if self._maps is None:
             convert = self._convert
             assert convert is not None
-            self._maps = CoordinateDerivatives(self.robot).on(lambda made: MapOnDevice(convert(made), self.device))
+            self._maps = CoordinateDerivatives(self.robot).on(
+                lambda mapping: MapOnDevice(convert(mapping), self.device)
+            )
         return self._maps
 
     # Launches --------------------------------------------------------------------------------------------------
@@ -218,7 +220,7 @@ def check_device(evaluator: Any) -> None:
     """Raise where an evaluator has no function of tensors on a CUDA device.
 
     Args:
-        evaluator: What is computed.
+        evaluator: The evaluator.
     """
     if getattr(evaluator, "contact", False) or evaluator.quantity == "contact_step":
         raise UnsupportedFeature(

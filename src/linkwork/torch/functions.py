@@ -39,7 +39,7 @@ class Function:
     """An evaluator as a function of tensors; made by `function`.
 
     Args:
-        evaluator: What is computed.
+        evaluator: The evaluator.
         by: Names of the inputs to differentiate by.
         smoothing: Of steps with contacts, as for ``ContactStep.vjp``.
     """
@@ -124,7 +124,7 @@ class Function:
             raise InputError("the evaluator is on 'cuda', tensors are on the CPU: use q.cuda(), or evaluator.to('cpu')")
         if backend.dtype == dtype:
             return self.arrays
-        return array_function(self.evaluator, self._by, self.smoothing, lambda made: made.native(dtype))
+        return array_function(self.evaluator, self._by, self.smoothing, lambda evaluator: evaluator.native(dtype))
 
     def __call__(self, *inputs: Tensor, **named: Tensor | None) -> Any:
         """Evaluate: one tensor, or a named tuple where there are several results.
@@ -166,7 +166,7 @@ class Function:
         return autograd.apply(call, tensors)
 
     def _without_derivatives(self, inputs: Sequence[Tensor]) -> Any:
-        """Results for CPU tensors that no derivative is asked of: most calls, with little around the evaluator's own.
+        """Results for CPU tensors without gradients: most calls, with little around the evaluator's own.
 
         None where tensors are others.
         """

@@ -40,7 +40,7 @@ class _Plan(NamedTuple):
     """Launch data that calls with tensors of the same shapes and strides share."""
 
     states: int
-    """How many there are."""
+    """Number of states."""
     values: list[int]
     """Of the launch, without the addresses of tensors."""
     outputs: list[tuple[tuple[int, ...], tuple[int, ...]]]
@@ -53,7 +53,7 @@ class Launch:
     """A program with tensors by name.
 
     Args:
-        runner: What runs the program.
+        runner: Runner of the program.
         inputs: All inputs of the program by name: `Given`, or arrays that are the same in all calls.
         device: Where.
     """
@@ -92,23 +92,23 @@ class Launch:
             tensors = {**tensors, **self._batches}
         return self.run([tensors[name] for name in self._names])
 
-    def run(self, given: Sequence[Tensor]) -> list[Tensor]:
+    def run(self, tensors: Sequence[Tensor]) -> list[Tensor]:
         """All outputs of the program, new tensors.
 
         Args:
-            given: All that the program takes of a call, in order.
+            tensors: All that the program takes of a call, in order.
         """
-        key = tuple([(x.shape, x.stride()) for x in given])
+        key = tuple([(x.shape, x.stride()) for x in tensors])
         plan = self._plans.get(key)
         if plan is None:
             if len(self._plans) > MOST_PLANS:
                 self._plans.clear()
-            plan = self._plans[key] = self._planned(given)
+            plan = self._plans[key] = self._planned(tensors)
         if plan.rows is not None:
-            given = [self._as_rows(x, s, lead) for x, s, lead in zip(given, self._shapes, plan.rows, strict=True)]
+            tensors = [self._as_rows(x, s, lead) for x, s, lead in zip(tensors, self._shapes, plan.rows, strict=True)]
         results = [_empty(*laid_out, dtype=self.dtype, device=self.device) for laid_out in plan.outputs]
         values = plan.values.copy()
-        for at, x in zip(self._pointers, (*given, *results), strict=True):
+        for at, x in zip(self._pointers, (*tensors, *results), strict=True):
             values[at] = x.data_ptr()
         prepared, stream = self._prepared, current_stream(self._index)
         try:  # where torch's current device is this one, its context is the current one
@@ -136,10 +136,10 @@ class Launch:
             return None
         return [list(names).index(name) for name in self._names]
 
-    def _planned(self, given: Sequence[Tensor]) -> _Plan:
+    def _planned(self, tensors: Sequence[Tensor]) -> _Plan:
         """The launch data of calls with tensors like these."""
         leads = []
-        for name, x, shape in zip(self._names, given, self._shapes, strict=True):
+        for name, x, shape in zip(self._names, tensors, self._shapes, strict=True):
             rank = x.dim() - len(shape)
             if rank < 0 or tuple(x.shape[rank:]) != shape:
                 needed = ", ".join(map(str, shape))
@@ -149,14 +149,14 @@ class Launch:
         count = math.prod(lead)
         fit = all(
             math.prod(own) in (1, count) and len(own) <= 1 and _is_row(x, shape)
-            for x, own, shape in zip(given, leads, self._shapes, strict=True)
+            for x, own, shape in zip(tensors, leads, self._shapes, strict=True)
         )
         rows = None if fit else [() if math.prod(own) == 1 else lead for own in leads]
         if rows is not None:
-            given = [self._as_rows(x, shape, to) for x, shape, to in zip(given, self._shapes, rows, strict=True)]
+            tensors = [self._as_rows(x, shape, to) for x, shape, to in zip(tensors, self._shapes, rows, strict=True)]
         values: list[int] = []
         number_major = False
-        for x, shape in zip(given, self._shapes, strict=True):
+        for x, shape in zip(tensors, self._shapes, strict=True):
             row = 0 if x.dim() == len(shape) or x.shape[0] == 1 else x.stride(0)
             values += (0, row, _step(x, shape))
             number_major = number_major or (row == 1 and len(shape) == 1 and shape[0] > 1 and count > 1)

@@ -2,7 +2,7 @@
 """NumPy arrays that share the memory of another library's tensors, made in machine code: 0.13 µs each, where torch's
 ``Tensor.numpy()`` takes 0.7.
 
-What a tensor is and where, the function asks its library by DLPack's table of C functions (`DLPackExchangeAPI`, an
+The function reads a tensor's type and address by DLPack's table of C functions (`DLPackExchangeAPI`, an
 attribute of the class of tensors); arrays are made by `PyArray_New` of NumPy's C interface. A call never raises for
 tensors that are others (on a device, of another type of numbers, of a subclass): it returns None, and the caller's
 general path says what was wrong, or converts them.

@@ -38,7 +38,7 @@ FAINT = 0.3
 OPEN = 1e-4
 """Ends of loops that are farther apart than this part of the robot's size are joined by a line."""
 LOOKS = ("solid", "see-through", "bones")
-"""How bodies are drawn."""
+"""Styles of bodies."""
 HIDDEN = ("inner bones", "collision", "inertia", "joint axes", "frames", "names")
 """Layers that are drawn on demand; the first are bones of bodies that have shapes."""
 Dragged = Callable[[str, str, Array, Array], None]
@@ -72,7 +72,7 @@ class Stage:
         self.clicked: Callable[[str], None] = lambda body: None
         """Called with the name of a body that is clicked on."""
         self.look, self.loudness = LOOKS[0], 1.0
-        """How bodies are drawn, and how long forces are."""
+        """Style of bodies and scale of forces."""
         self._shown = dict.fromkeys(("loops", "forces", "contacts", TENDONS, SPRINGS), True) | {"friction cones": False}
         self._touches = touches or contacts is not None
         self._opacity: dict[str, float] = {}  # of shapes that are not opaque, by their nodes

@@ -22,7 +22,7 @@ def pendulum(links: int = 1, length: float = 1.0, mass: float = 1.0) -> Mechanis
     """A planar pendulum of equal rods, turning about y, hanging at rest.
 
     Args:
-        links: How many rods.
+        links: Number of rods.
         length: Of each rod, in meters.
         mass: Of each rod, in kilograms.
     """
@@ -42,7 +42,7 @@ def serial_chain(links: int, seed: int = 0) -> Mechanism:
     """A chain of revolute joints about changing coordinate axes, links of random inertia.
 
     Args:
-        links: How many links.
+        links: Number of links.
         seed: Of the random inertias.
     """
     rng = random_generator(seed)
@@ -107,7 +107,7 @@ def random_tree(seed: int, bodies: int = 8, kinds: str = "rphusSf", armature: bo
 
     Args:
         seed: Of the random numbers.
-        bodies: How many bodies.
+        bodies: Number of bodies.
         kinds: Joint types to draw from: r revolute, p prismatic, h helical, u universal, s spherical, S planar, f free.
         armature: Whether some joints have armature.
     """

@@ -39,7 +39,7 @@ def boxes(
     """A stack of boxes on the ground that touch with friction: ``4 count`` contact points.
 
     Args:
-        count: How many boxes; ``box0`` is on the ground.
+        count: Number of boxes; ``box0`` is on the ground.
         masses: In kilograms: one for all, or one for each from the lowest up.
         size: Edge lengths along x, y, z, in meters, or one for cubes.
         friction: Coefficient of friction, of all pairs.
@@ -112,7 +112,7 @@ def box_pyramid(
     and are no pairs.
 
     Args:
-        layers: How many layers.
+        layers: Number of layers.
         ridge: Boxes of the highest layer; each layer below is longer by one.
         planar: Whether layers are rows along x, or rectangles that widen along y from 1, too.
         size: Edge lengths, in meters, or one for cubes.
@@ -154,7 +154,7 @@ def dominoes(
     """Dominoes in a row along x; the first leans on its front edge, and falls onto the second.
 
     Args:
-        count: How many; ``domino0`` is the first.
+        count: Number of dominoes; ``domino0`` is the first.
         size: Thickness along x, width and height, in meters.
         spacing: From one to the next, in meters.
         tilt: Of the first, in radians, about its lower edge at the side of the second; it falls if that is more than
@@ -196,7 +196,7 @@ def card_house(
     card ``across{l}_{k}`` less. It stands if ``friction`` is more than about ``tan(lean)``.
 
     Args:
-        levels: How many levels.
+        levels: Number of levels.
         size: Thickness, width and length of a card, in meters; those across are cut to the distance of pairs.
         lean: Angle of leaning cards from the vertical, in radians.
         mass: Of a card that leans, in kilograms; those across have the same density.

@@ -77,8 +77,8 @@ def random_loops(
 
     Args:
         seed: Of the random numbers.
-        bodies: How many bodies.
-        loops: How many constraints.
+        bodies: Number of bodies.
+        loops: Number of constraints.
         kinds: Joint types to draw from, as for `random_tree`.
         constraints: Types of constraints to draw from, by name; by default all of `LOOP_KINDS`.
         armature: Whether some joints have armature.

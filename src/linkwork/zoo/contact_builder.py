@@ -36,7 +36,7 @@ class ContactScene:
     Args:
         name: Name of the mechanism.
         friction: Coefficient of friction of pairs that are given none of their own.
-        restitution: The same, of restitution.
+        restitution: Restitution, likewise.
     """
 
     def __init__(self, name: str, friction: float = 0.5, restitution: float = 0.0) -> None:

@@ -29,7 +29,7 @@ def swimmer(links: int = 3, length: float = 0.2, mass: float = 0.3) -> Mechanism
     links. Links are bars of ``length`` with their points at a quarter of it from either end, on the ground.
 
     Args:
-        links: How many links.
+        links: Number of links.
         length: Of each link, in meters.
         mass: Of each link, in kilograms.
     """
@@ -63,7 +63,7 @@ def stack(boxes: int = 30, size: float = 0.2, mass: float = 1.0) -> Mechanism:
     30 boxes have 180 velocities, 120 contact points and 360 rows.
 
     Args:
-        boxes: How many boxes.
+        boxes: Number of boxes.
         size: Edge length, in meters.
         mass: Of each box, in kilograms.
     """
@@ -84,7 +84,7 @@ def pyramid(layers: int = 4, size: float = 0.2, gap: float = 0.02, mass: float =
     and 14 boxes on four others each, four points a face. Boxes of a layer are ``gap`` apart and do not touch.
 
     Args:
-        layers: How many layers.
+        layers: Number of layers.
         size: Edge length of a box, in meters.
         gap: Between boxes of a layer, in meters.
         mass: Of each box, in kilograms.

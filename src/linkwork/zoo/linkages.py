@@ -24,7 +24,7 @@ from linkwork.model.joints import Prismatic, Revolute
 from linkwork.zoo.places import ASSEMBLED
 
 Closure = Literal["hinge", "point", "line"]
-"""How a pin that closes a loop is bound: a Hinge (5 rows), a Point (3 rows), or a PointOnLine along the hinge (2 rows,
+"""Constraint of a pin that closes a loop: a Hinge (5 rows), a Point (3 rows), or a PointOnLine along the hinge (2 rows,
 what the plane needs)."""
 
 AXIS = "-y"
@@ -157,7 +157,7 @@ def four_bar(
     ``four_bar(coupler=2.0)`` cannot be assembled at all.
 
     Args:
-        closure: How the loop is cut, see above.
+        closure: Constraint at the cut of the loop, see above.
         ground: Distance of the two pins on the ground, in meters.
         crank: Length of the crank, in meters.
         coupler: Length of the coupler, in meters.
@@ -207,7 +207,7 @@ def five_bar(
     ``angles`` are the cranks' in the pose ``"assembled"``. The frame ``"tip"`` is where the couplers meet.
 
     Args:
-        closure: How loops are cut: at a pin by a ``"hinge"`` (5 rows), a ``"point"`` (3) or a ``"line"`` (2).
+        closure: Constraint at cut pins: a ``"hinge"`` (5 rows), a ``"point"`` (3) or a ``"line"`` (2).
         ground: Distance of the two pins on the ground, in meters.
         crank: Length of the cranks, in meters.
         coupler: Length of the couplers, in meters.
@@ -240,7 +240,7 @@ def slider_crank(
     """A crank drives a slider along x through a rod.
 
     Args:
-        closure: How loops are cut: at a pin by a ``"hinge"`` (5 rows), a ``"point"`` (3) or a ``"line"`` (2).
+        closure: Constraint at cut pins: a ``"hinge"`` (5 rows), a ``"point"`` (3) or a ``"line"`` (2).
         crank: Length of the crank, in meters.
         rod: Length of the rod, in meters.
         offset: Height of the slider's line above the crank's axis, in meters.
@@ -275,7 +275,7 @@ def four_bar_cart_pole(
     round without a dead center. Poses: ``"assembled"``, in which it hangs, cranks crossed, and ``"upright"``.
 
     Args:
-        closure: How the loop is cut: at a pin by a ``"hinge"`` (5 rows), a ``"point"`` (3) or a ``"line"`` (2).
+        closure: Constraint at the cut pin: a ``"hinge"`` (5 rows), a ``"point"`` (3) or a ``"line"`` (2).
         ground: Distance of the two pins on the cart, in meters.
         crank: Length of both cranks, in meters.
         coupler: Length of the coupler, in meters.
@@ -308,7 +308,7 @@ def watt(closure: Closure = "hinge", angle: float = 1.0) -> Mechanism:
     Five moving bars and seven pins leave one degree of freedom; the two loops share the coupler and the rocker.
 
     Args:
-        closure: How loops are cut: at a pin by a ``"hinge"`` (5 rows), a ``"point"`` (3) or a ``"line"`` (2).
+        closure: Constraint at cut pins: a ``"hinge"`` (5 rows), a ``"point"`` (3) or a ``"line"`` (2).
         angle: Of the crank in the pose ``"assembled"``, in radians.
     """
     A, D = np.zeros(2), np.array([0.5, 0.0])
@@ -360,7 +360,7 @@ def jansen(closure: Closure = "hinge", angle: float = 1.0, scale: float = 0.01) 
     Lengths are `HOLY_NUMBERS` times ``scale`` meters. The frame ``"foot"`` walks along a flat line.
 
     Args:
-        closure: How loops are cut: at a pin by a ``"hinge"`` (5 rows), a ``"point"`` (3) or a ``"line"`` (2).
+        closure: Constraint at cut pins: a ``"hinge"`` (5 rows), a ``"point"`` (3) or a ``"line"`` (2).
         angle: Of the crank in the pose ``"assembled"``, in radians.
         scale: Meters per unit of length.
     """

@@ -137,7 +137,7 @@ def rattleback(
         radii: Semi-axes, in meters, the shortest along z.
         friction: Coefficient of friction.
         mass: In kilograms.
-        drop: How far the center of mass is below the center of the ellipsoid, in meters.
+        drop: Distance of the center of mass below the center of the ellipsoid, in meters.
         moments: Moments of inertia about x, y, z through the center of mass, in kg m².
         product: Of inertia, ``I_xy``, in kg m²; its sign is the side to which it turns by preference.
     """
@@ -194,7 +194,7 @@ def newtons_cradle(
     balls, ``ball0`` and so on, and turn about y.
 
     Args:
-        balls: How many.
+        balls: Number of balls.
         restitution: Newton's coefficient of restitution.
         gap: Between neighbors, in meters. Where it is more than a ball moves in a time step, balls collide one after
             the other, otherwise at once.

@@ -33,7 +33,7 @@ def single_loop(links: int, floating: bool = True) -> Mechanism:
     The first link floats (the paper's loops do not pass through the ground), or else turns on the world.
 
     Args:
-        links: How many links.
+        links: Number of links.
         floating: Whether the first link floats; else it turns on the world.
     """
     at_least(links, 3, "links")
@@ -53,7 +53,7 @@ def chain_of_loops(loops: int, links: int = 7, floating: bool = True, closing: C
     seven joints and moves with one degree of freedom.
 
     Args:
-        loops: How many loops.
+        loops: Number of loops.
         links: Links of each loop.
         floating: Whether the first link floats; else it turns on the world.
         closing: What closes a loop: ``"weld"`` or ``"hinge"``.
@@ -81,7 +81,7 @@ def coupled_loops(loops: int, spacing: int = 4, floating: bool = True) -> Mechan
     all of them. The paper gives no counts; with ``spacing`` 4 there are more joints than rows.
 
     Args:
-        loops: How many loops.
+        loops: Number of loops.
         spacing: Links from weld to weld.
         floating: Whether the first link floats; else it turns on the world.
     """
@@ -105,7 +105,7 @@ def star_of_loops(branches: int, links: int = 7, tips: Tips = "hub", floating: b
     paper says neither this nor how long the branches are. They are arcs toward a point above the middle.
 
     Args:
-        branches: How many branches.
+        branches: Number of branches.
         links: Links of each branch.
         tips: Which tips are welded to each other, see above.
         floating: Whether the first link floats; else it turns on the world.
@@ -136,7 +136,7 @@ def held_chain(links: int) -> Mechanism:
     """A chain on the world whose last link is held there too, by 6 rows (**lqr** Fig. 4a: 6 to 100 revolute joints).
 
     Args:
-        links: How many links.
+        links: Number of links.
     """
     at_least(links, 1, "links")
     sketch = Sketch(f"held chain of {links}")
@@ -153,7 +153,7 @@ def ladder(rungs: int, links: int = 7, segment: int = 3) -> Mechanism:
     the world, three links below the first rung, so that there are ``10 rungs`` links.
 
     Args:
-        rungs: How many rungs.
+        rungs: Number of rungs.
         links: Links of each rung.
         segment: Links of the stile from rung to rung.
     """

@@ -53,7 +53,7 @@ def robots_on_pyramid(robots: int = 3) -> Mechanism:
     to four points for each pair of surfaces, so that most of the pyramid's 72 pairs cannot.
 
     Args:
-        robots: How many robots.
+        robots: Number of robots.
     """
     at_least(robots, 1, "robots")
     if robots > 4:

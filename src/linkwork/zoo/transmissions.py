@@ -32,7 +32,7 @@ def geared_chain(links: int = 12, ratio: float = 6.0, rotor_mass: float = 0.2) -
     Axes change from joint to joint. ``2 links`` velocities, one row a gear, ``links`` degrees of freedom.
 
     Args:
-        links: How many links.
+        links: Number of links.
         ratio: Turns of a rotor for one of its link.
         rotor_mass: Of each rotor, in kilograms.
     """
@@ -50,7 +50,7 @@ def belt_chain(
     parallel. ``2 links`` velocities, one row a belt, ``links`` degrees of freedom.
 
     Args:
-        links: How many links: a whole number of groups.
+        links: Number of links: a whole number of groups.
         group: Joints that share the belts of a group.
         ratio: Turns of a rotor for one of its link.
         belt: Ratio of the belt's wheels.
@@ -187,7 +187,7 @@ def _hip_rods(roll: Any, pitch: Any, first: Any, second: Any) -> list[Any]:
 
 
 def _knee_and_ankle(knee: Any, ankle: Any, first: Any, second: Any) -> list[Any]:
-    """The error of the rod along the shin, from a crank to a lever of the foot; the knee turns with both motors."""
+    """The error of the rod along the shin, from a crank to a lever of the foot; the knee moves with both motors."""
     first, second = first / REDUCTION, second / REDUCTION
     crank, lever = (first - second) / 2 + CRANK_ANGLE, ankle - LEVER_ANGLE
     top = (

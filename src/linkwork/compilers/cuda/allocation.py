@@ -68,7 +68,7 @@ from linkwork.model.expressions import CONST, COS, INPUT, SIN, Node, operands
 NEVER = 1 << 60
 """The next use of a value that has none."""
 INPUT_AHEAD, SLOT_AHEAD = 256, 96
-"""How many steps before their first use inputs, and values in slots, are loaded."""
+"""Number of steps before their first use inputs, and values in slots, are loaded."""
 LEAST = 8
 """The fewest registers that programs can be allocated for: operands of one node, and some."""
 
@@ -86,7 +86,7 @@ def allocate(trace: Trace, limits: Limits, at_once: bool = True, part: int = NEV
 
     Args:
         trace: The program.
-        limits: How many registers and slots of shared memory there are.
+        limits: Number of registers and slots of shared memory.
         at_once: Whether outputs are written as soon as they are known; else at the end, where inputs may be outputs.
         part: About the most steps of a part; a branch is in one part, however long.
     """

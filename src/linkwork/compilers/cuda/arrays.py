@@ -105,7 +105,7 @@ def _library(kind: type, x: Any, name: str) -> Library:
 
 
 KNOWN: dict[type, Library] = {}
-"""How arrays of types that were seen are read."""
+"""Readers of arrays, by type."""
 
 
 # Libraries -----------------------------------------------------------------------------------------------------------
@@ -263,7 +263,7 @@ def strides_of(shape: Sequence[int], number_major: int = 0) -> tuple[int, ...]:
 
     Args:
         shape: Its shape.
-        number_major: How many leading axes vary fastest.
+        number_major: Number of leading axes that vary fastest.
     """
     order = [*range(number_major, len(shape)), *range(number_major)]
     strides, step = [0] * len(shape), 1
@@ -276,7 +276,7 @@ def strides_of(shape: Sequence[int], number_major: int = 0) -> tuple[int, ...]:
 
 
 class DeviceArray:
-    """An array on a GPU, for those who use no framework: made by `to_device`, and by evaluators on ``"cuda"``.
+    """An array on a GPU, for use without a framework: made by `to_device`, and by evaluators on ``"cuda"``.
 
     torch, CuPy and JAX take it without a copy (``torch.from_dlpack(x)``); ``x.numpy()`` brings it back.
 

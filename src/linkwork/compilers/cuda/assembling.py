@@ -33,7 +33,7 @@ def joined(texts: Sequence[str]) -> str:
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """While nobody looks for cycles: programs are a million objects without any, and a third of the time goes there."""
+    """Without garbage collection: programs are a million objects without cycles, and it takes a third of the time."""
     collects = gc.isenabled()
     gc.disable()
     try:
@@ -48,8 +48,8 @@ class Assembler:
 
     Args:
         where: The GPU.
-        level: How much the driver's assembler optimizes, 0 to 4.
-        optimization: How much LLVM does before.
+        level: Level of optimization of the driver's assembler, 0 to 4.
+        optimization: LLVM's level of optimization before.
         side_by_side: Whether the driver assembles functions of a group at the same time.
     """
 

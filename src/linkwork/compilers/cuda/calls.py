@@ -57,7 +57,7 @@ class Call:
 
         Args:
             given: All that are the caller's.
-            values: What `relative` made of the launch.
+            values: Result of `relative` for the launch.
         """
         full, library, where = list(values), self.library, self.where
         for k, x in zip(self.given, given, strict=True):
@@ -150,7 +150,7 @@ class Prepared:
         Args:
             given: Of each array that is not held, inputs then outputs: its address, the distance of its rows, and that
                 of the numbers of a row, both in numbers.
-            count: How many states.
+            count: Number of states.
             stream: The driver's handle of the stream.
         """
         self.code.launch(self.values(given), count, stream, self.device, self.status)

@@ -136,7 +136,7 @@ def part_functions(
     Args:
         name: Of the program.
         emitter: Has no prefix.
-        given: What is given to each part, with types, beside ``%local``: slots of local memory.
+        given: Arguments of each part, with types, beside ``%local``: slots of local memory.
         ready: Is called with the text of each part when it is written.
     """
     t, s = emitter.t, emitter.t.scalar

@@ -58,7 +58,7 @@ def read(capsule: Any) -> Tensor:
     """The tensor in a capsule. The capsule stays with the caller: its destructor gives the memory back.
 
     Args:
-        capsule: What an array's ``__dlpack__`` returned.
+        capsule: Result of an array's ``__dlpack__``.
     """
     tensor = _Managed.from_address(_pointer(capsule, NAME)).tensor
     shape = tuple(tensor.shape[k] for k in range(tensor.ndim))
@@ -83,7 +83,7 @@ def _delete(address: int) -> None:
 
 
 def _unused(capsule: int) -> None:
-    """For Python: a capsule is gone; where nobody took it, so is its record."""
+    """For Python: a capsule is gone; if it was not consumed, so is its record."""
     pointer = ctypes.cast(capsule, py_object)
     if _valid(pointer, NAME):
         _KEPT.pop(_pointer(pointer, NAME), None)
@@ -99,7 +99,7 @@ def capsule(
     """A capsule of an array on a GPU.
 
     Args:
-        owner: What keeps its memory alive.
+        owner: Object that keeps its memory alive.
         pointer: Its address.
         shape: Its shape.
         strides: Distances of its axes in numbers.

@@ -219,7 +219,7 @@ class Linker:
 
     Args:
         where: The GPU.
-        level: How much the assembler optimizes, 0 to 4.
+        level: Level of optimization of the assembler, 0 to 4.
         side_by_side: Whether functions of a text are assembled at the same time, without looking at one another:
             in a fraction of the time, for code that may be slower.
     """
@@ -287,7 +287,7 @@ def machine_code(ptx: str, where: Device, level: int = 3) -> bytes:
     Args:
         ptx: The text.
         where: The GPU.
-        level: How much the assembler optimizes, 0 to 4.
+        level: Level of optimization of the assembler, 0 to 4.
     """
     with Linker(where, level) as linker:
         linker.add(ptx)
@@ -299,7 +299,7 @@ class CudaCode:
 
     Args:
         cubin: Machine code for a GPU.
-        arrays: How many arrays it takes.
+        arrays: Number of arrays that it takes.
         threads: Threads of a block.
         shared_bytes: Shared memory of a block.
         further: Parameters beyond arrays, count and status.
@@ -339,7 +339,7 @@ class CudaCode:
         Args:
             values: Of each array, inputs then outputs: its address, the distance of its rows, and that of the numbers
                 of a row, both in numbers.
-            count: How many states.
+            count: Number of states.
             stream: The driver's handle of the stream (``CUstream``).
             where: The GPU.
             status: Address of four words that count what is not finite (`ptx`); 0: none.
@@ -354,7 +354,7 @@ class CudaCode:
 
         Args:
             values: All parameters of the kernel, 64 bits each.
-            blocks: How many blocks.
+            blocks: Number of blocks.
             stream: The driver's handle of the stream.
             where: The GPU.
             threads: Threads of a block; by default as many as the kernel is made for.

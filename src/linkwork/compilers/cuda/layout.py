@@ -35,7 +35,7 @@ def rows_of(name: str, view: View, rank: int) -> Rows:
     Args:
         name: Of the argument, for messages.
         view: The array.
-        rank: How many axes one state has.
+        rank: Number of axes that one state has.
     """
     lead = len(view.shape) - rank
     step, merged = 1, None
@@ -67,7 +67,7 @@ class Launch(NamedTuple):
     values: list[int]
     """Address, distance of rows and distance of numbers of each array."""
     states: int
-    """How many states there are."""
+    """Number of states."""
     second: tuple[int, ...] = ()
     """Where states are along two axes: how many there are along the first, and distances of arrays along the second."""
 

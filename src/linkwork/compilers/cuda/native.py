@@ -153,7 +153,7 @@ class NativeCode:
         Args:
             values: Of each array, inputs then outputs: its address, the distance of its rows, and that of the numbers
                 of a row, both in numbers.
-            count: How many states.
+            count: Number of states.
             stream: The driver's handle of the stream.
             where: The GPU.
             status: Address of four words that count what is not finite (`ptx`); 0: none.
@@ -183,13 +183,13 @@ def scratch_of(where: int, stream: int, size: int, make: Callable[[int], Memory]
     Args:
         where: Number of the GPU.
         stream: The driver's handle of the stream.
-        size: How many bytes.
+        size: Number of bytes.
         make: Allocates memory of the GPU, given how many bytes.
     """
     place = (where, stream, threading.get_ident() if stream == PER_THREAD else 0)
     memory = _SCRATCH.get(place)
     if memory is None or memory.bytes < size:
         _SCRATCH.pop(place, None)
-        memory = None  # given back before more is asked for
+        memory = None  # freed before more is allocated
         memory = _SCRATCH[place] = make(size)
     return int(memory.pointer)

@@ -71,10 +71,10 @@ class Kernel:
     local_bytes: int
     """Local memory that a thread's values take."""
     level: int
-    """How much the assembler is to optimize."""
+    """The assembler's level of optimization."""
     threads: int = THREADS
     optimization: int = 0
-    """How much LLVM is to optimize before: nothing of straight-line programs."""
+    """LLVM's level of optimization before: none for straight-line programs."""
     parts: tuple[str, ...] = ()
     """Functions of it that the assembler takes less time for if they are in modules of their own."""
     head: str = ""
@@ -187,7 +187,7 @@ def unfinished(t: Type, settings: tuple[str, str], progress: tuple[str, str], en
     Args:
         t: Type of the numbers.
         settings: Where settings are, and how far their numbers are apart.
-        progress: The same of the output that says how far iterations are.
+        progress: Where the progress of iterations is, and how far its numbers are apart.
         ends: Whether a text ends iterations.
     """
 
@@ -340,7 +340,7 @@ def assembly(ir: str, architecture: str = "sm_90", optimization: int = 0) -> str
     Args:
         ir: The module as LLVM IR.
         architecture: The oldest GPU that it is for.
-        optimization: How much LLVM optimizes the module first.
+        optimization: LLVM's level of optimization.
     """
     target = machine(architecture)
     parsed = llvm.parse_assembly(ir)

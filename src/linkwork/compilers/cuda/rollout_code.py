@@ -24,7 +24,7 @@ class IntegerCode(CudaCode):
 
     Args:
         cubin: Machine code for a GPU.
-        parameters: How many parameters it takes.
+        parameters: Number of parameters that it takes.
         threads: Threads of a block.
         shared_bytes: Shared memory of a block.
         numbers: Of a rollout: numbers of a slot in arrays of its own.

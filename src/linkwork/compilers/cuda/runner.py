@@ -196,7 +196,7 @@ class CudaRunner(Runner):
         """Compute for arrays of the caller, new outputs, at little cost from the second call on.
 
         Args:
-            held: What an evaluator holds, after the caller's arrays: known by its identity, never changed.
+            held: Arrays that an evaluator holds, after the caller's arrays: known by its identity, never changed.
             given: Arrays of the caller.
         """
         try:

@@ -31,11 +31,11 @@ WARPS = 16
 def lanes_of_robot(count: int, multiprocessors: int) -> int:
     """Lanes of each of so many robots: as many as leave all robots at work at the same time.
 
-    What takes time is the length of a step. More lanes make it shorter; but what they all do alike is done once for all
+    The time is that of the longest lane. More lanes make it shorter; but work that they share is done once for all
     robots of a warp.
 
     Args:
-        count: How many robots.
+        count: Number of robots.
         multiprocessors: Of the GPU.
     """
     fitting = [group for group in GROUPS if count * group <= WARP * WARPS * multiprocessors]

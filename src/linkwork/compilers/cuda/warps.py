@@ -50,7 +50,7 @@ def device_warp(t: Type, work: Sequence[str]) -> Warp:
 
     Args:
         t: Type of numbers.
-        work: What a lane does with a robot.
+        work: Work of a lane for a robot.
     """
     lines = [
         *_device_begin(t),
@@ -72,7 +72,7 @@ def host_warp(t: Type, work: Sequence[str]) -> Warp:
 
     Args:
         t: Type of numbers.
-        work: What a lane does with a robot.
+        work: Work of a lane for a robot.
     """
     lines = [*_host_begin(), *rounds(1), *_taken(), *work, "joined:", "sync", "br label %round", "end:", "ret void"]
     return Warp(_memory(1, "zeroinitializer"), [_host_line(line) for line in lines])

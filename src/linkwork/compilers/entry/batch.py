@@ -37,10 +37,10 @@ class Stage:
     arrays: frozenset[int]
     """Arrays that it writes, where users have them."""
     carry: int
-    """How many numbers of each state it reads, a multiple of the lanes: ``%carry`` has them in lanes, ``%scratch`` is
-    memory for them state by state."""
+    """Number of numbers of each state that it reads, a multiple of the lanes: ``%carry`` has them in lanes,
+    ``%scratch`` is memory for them state by state."""
     parts: int
-    """How many parts it has."""
+    """Number of parts that it has."""
     call: Callable[[int, Sequence[str], str], str]
     """The instruction that calls a part for one state, given the addresses of its arrays and of its numbers."""
 
@@ -57,13 +57,13 @@ class Body:
     call: Callable[[Sequence[str]], list[str]]
     """Instructions for one state, or one state a lane, given the addresses of its arrays."""
     iterate: Callable[[Sequence[str]], list[str]] | None = None
-    """The same for a further iteration."""
+    """Code of a further iteration."""
     buffers: Sequence[str] = ()
     """With lanes, memory for each array of a block of states."""
     spares: Sequence[str] = ()
     """With lanes, memory for each output of a kernel that iterates."""
     refine: Callable[[Sequence[str]], list[str]] | None = None
-    """The same as ``iterate``, where iterations are about to end."""
+    """As ``iterate``, for the last iterations."""
     carry: tuple[str, int] | None = None
     """With lanes, memory for what a further iteration reads beside arrays, and how many numbers it is; where it is
     given, states that go on are gathered anew for each iteration (`uneven`)."""

@@ -37,7 +37,7 @@ Entry = Callable[..., int]
 """A function of arrays, inputs then outputs, that answers with a status."""
 
 DONE, SHAPES, NOT_FINITE, NO_DIRECTION, OVERFLOW, ENDED = range(6)
-"""What an entry point answers: computed; arrays it does not take; NaN or infinity among inputs; numbers that should
+"""Results of an entry point: computed; arrays it does not take; NaN or infinity among inputs; numbers that should
 have unit length and have none, or one beyond all bounds; result not finite. Where it was told to end (`interrupts`), an
 exception is raised in place of the last."""
 

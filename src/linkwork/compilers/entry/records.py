@@ -62,12 +62,12 @@ def record_entry(
         record: Class of the result, a named tuple with a field for each output; None: the array of the only output, or
             a tuple where there are several.
         shapes: Of the outputs.
-        inputs: How many inputs there are.
+        inputs: Number of inputs.
         dtype: Type of the outputs.
         held: The last inputs, where calls leave them out, from the end.
-        left_out: How many of these all calls leave out.
-        general: What is called in its place, with the same arguments, where arrays or numbers are refused, or arguments
-            have names; by default the result is None.
+        left_out: Number of inputs that all calls leave out.
+        general: Function called in its place, with the same arguments, where arrays or numbers are refused, or
+            arguments have names; by default the result is None.
     """
     with _LOCK:
         if not _CODE:

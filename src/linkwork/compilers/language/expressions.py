@@ -38,7 +38,7 @@ INLINE_SIZE = 200
 """Kernels with fewer nodes of syntax than this are always inlined: calling them costs more than they do."""
 
 INLINE_ALL = 50_000
-"""The same with all that they call, for text from outside the package."""
+"""Limit with all functions that they call, for kernels from outside the package."""
 
 MOST_TEXT = 2_000_000
 """Nodes of syntax of a kernel with all that it calls, each as often as it is called."""

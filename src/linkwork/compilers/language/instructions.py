@@ -66,11 +66,11 @@ class Instructions:
         self.skippable: tuple[ast.expr, ...] = ()
         """Calls of `any_below` in the test of the branch that is being written."""
         self.skipped = 0
-        """How many branches that some states skip there are around what is being written."""
+        """Number of branches that that some states skip there are around what is being written."""
         self.in_one_lane = False
         """Whether what is being written is for one lane of a warp alone, as the body of a `scalar.prange` is."""
         self._loops = 0
-        """How many loops there are around what is being written."""
+        """Number of loops there are around what is being written."""
         self._open = True
         """Whether the block that is being written has not ended."""
         self._names: dict[str, Any] = {}

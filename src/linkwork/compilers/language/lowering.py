@@ -107,7 +107,7 @@ class Unit(Module):
 
         Args:
             source: Its text.
-            size: How much text it is, with all that it calls.
+            size: Size of its code, with all functions that it calls.
         """
         short = size < INLINE_ALL or is_own(source.function)
         return "alwaysinline" if source.size < INLINE_SIZE and short and not self.checked else ""

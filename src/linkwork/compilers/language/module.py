@@ -36,7 +36,7 @@ class Lowered:
     result: Any
     """The type that it returns; None for nothing."""
     size: int
-    """How much text it is, with all that it calls."""
+    """Size of its code, with all functions that it calls."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Module:
     table = "ptr %c"
     """Where the words of the context are."""
     spacing = 1
-    """How many numbers apart numbers of a state are."""
+    """Number of numbers apart numbers of a state are."""
     integer = "i64"
     """The type of integers."""
     has_scratch = False
@@ -65,7 +65,7 @@ class Module:
     is_warp = False
     """Whether lanes of a warp run it together, for one robot: `scalar.prange` deals iterations to them."""
     group = 1
-    """How many lanes these are."""
+    """Number of lanes these are."""
     loop_notes = short_loop_notes = few_loop_notes = ""
     """Metadata of branches back to the heads of loops, and of loops in one lane of a warp that call nothing."""
     is_emulated = False
@@ -91,7 +91,7 @@ class Module:
         self.layout = layout
         """Sizes and arrays that every context has, and their words."""
         self.words = words
-        """How many words a context has at least."""
+        """Number of words that a context has at least."""
         self.flags = "contract " if contract else ""
         """Whether multiplications and additions may be fused."""
         self._text: list[str] = []

@@ -25,7 +25,7 @@ class Composition:
 
         Args:
             name: Its name.
-            size: How many numbers it has.
+            size: Its length.
         """
         self.inputs.append((name, size))
         return [self.graph.input(len(self.inputs) - 1, j) for j in range(size)]
@@ -35,7 +35,7 @@ class Composition:
 
         Args:
             traced: The program, of one iteration.
-            given: What its inputs are worth, by name; those that it does not read may be left out.
+            given: Values of its inputs, by name; those that it does not read may be left out.
         """
 
         def bring(array: int, place: int) -> Any:

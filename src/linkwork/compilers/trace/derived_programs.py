@@ -264,7 +264,7 @@ def derived(
         inputs: Shapes of its inputs.
         outputs: Shapes of its outputs.
         make: Makes its trace, of at most so many operations.
-        key: What ``make`` depends on beside the sources, for the cache.
+        key: Dependencies of ``make`` beside the sources, for the cache.
         others: Further programs that ``make`` depends on.
         iterates: Whether its trace has further iterations.
         refines: Whether its trace has an iteration to end with.

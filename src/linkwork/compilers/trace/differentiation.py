@@ -102,7 +102,7 @@ def dependent(
     Args:
         graph: The graph of a trace.
         inputs: ``inputs(array, place)``: whether an input is one of them.
-        size: How many nodes to look at; by default all.
+        size: Number of nodes to consider; by default all.
         through_all: Whether to count what is compared and rounded as well, which has no derivative.
     """
     nodes = graph.nodes
@@ -208,7 +208,7 @@ def tangents(graph: Graph, outputs: Sequence[Symbol], directions: Mapping[Place,
 
     Args:
         graph: The graph of a trace.
-        outputs: What to differentiate.
+        outputs: Outputs to be differentiated.
         directions: The rate of each input, by its place: symbols or numbers; those of other inputs are zero.
     """
     seeds = [graph.input(SEEDS, k) for k in range(len(outputs))]
@@ -227,7 +227,7 @@ def pattern(graph: Graph, outputs: Sequence[Symbol], array: int, size: int) -> B
         graph: The graph of a trace.
         outputs: Results.
         array: Number of the input array.
-        size: How many numbers it has.
+        size: Its length.
     """
     nodes = graph.nodes
     sets: list[int] = []

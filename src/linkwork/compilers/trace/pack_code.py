@@ -21,7 +21,7 @@ TOGETHER = 12
 """Sums that are computed at the same time, in as many registers."""
 
 STAGE = "line"
-"""How names of functions begin."""
+"""Prefix of names of functions."""
 
 
 def functions(packing: Packing, t: Type) -> list[str]:

@@ -8,7 +8,7 @@ term, the factor times a pack of the other factors::
 
     (a x + b y, a z, b u + a v) = a (x, z, v) + b (y, 0, u)
 
-What is left are packs of scalars. So a program has two stages: the first computes scalars, straight-line code as ever,
+The rest are packs of scalars. So a program has two stages: the first computes scalars, straight-line code as ever,
 and stores them in the order of these packs; the second reads packs and common factors from there, and is nothing but
 multiply-adds on vectors. Matrix products, whatever the sparsity and the zeros of their operands, come out as such.
 
@@ -51,7 +51,7 @@ LEAST_SIZE = 1000
 LEAST_GAIN = 0.85
 """Instructions of both stages, as a part of those without packs, that are worth it."""
 UNEVEN_GAIN = 0.95
-"""The same of packs of uneven size, as a part of that of even ones: there are more of them to read."""
+"""Cost of packs of uneven size, relative to that of even ones: there are more of them to read."""
 SCALAR = 1.2
 """Instructions of a scalar operation: multiplications and additions fuse, but operands have to be read and kept."""
 

@@ -27,8 +27,8 @@ def replay(
 
     Args:
         traced: The program.
-        bring: What inputs are worth.
-        actions: What to do for some operations instead of what floats and symbols do.
+        bring: Values of inputs.
+        actions: Replacements of some operations.
     """
     known = {**_ACTIONS, **actions}
     result: dict[int, Any] = {}

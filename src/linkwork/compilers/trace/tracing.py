@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Running kernel text on symbols: straight-line programs as graphs of scalar expressions (`model.expressions`).
 
-What no output needs is never emitted.
+Operations that no output needs are never emitted.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MAX_OPERATIONS = 120_000
 """Beyond this a straight-line program outgrows instruction caches and compilers."""
 
 GPU_OPERATIONS = 200_000
-"""The same on a GPU, whose assembler takes minutes for so many."""
+"""Limit on a GPU, whose assembler takes minutes for so many."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +39,7 @@ class Trace:
     iterate: Trace | None = None
     """The program of a further iteration. Its inputs are all arrays of the first: inputs, outputs, and ``carry``."""
     refine: Trace | None = None
-    """The same for an iteration with which iterations may end."""
+    """Trace of an iteration that may be the last."""
     uneven: bool = False
     """Whether states need iterations of very different number (`Algorithm.uneven`)."""
     shapes: tuple[tuple[int, ...], ...] = ()

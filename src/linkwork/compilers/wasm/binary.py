@@ -156,7 +156,7 @@ def module(
         functions: All functions; calls are by their place here.
         exports: Names of functions that are seen from outside.
         size: Bytes that the memory holds.
-        data: What is in memory at first, by address; all else is zero.
+        data: Initial memory, by address; the rest is zero.
         stack: Address at which the stack begins, of which functions of another compiler have a global variable.
     """
     segments = [b"\x00\x41" + signed(at) + END + unsigned(len(x)) + x for at, x in data.items()]

@@ -71,7 +71,7 @@ class WasmModule:
     inputs: Mapping[str, tuple[int, int]]
     """Place and length of inputs, in doubles: of all functions that read the name."""
     outputs: Mapping[str, Mapping[str, tuple[int, int]]]
-    """The same of outputs, by function."""
+    """Place and length of outputs, in doubles, by function."""
     numbers: int
     """Doubles of the memory that are in use."""
 
@@ -87,7 +87,7 @@ def wasm_module(
 
     Args:
         functions: The programs, with different names.
-        values: What inputs hold at first; zeros where nothing is said.
+        values: Initial values of inputs; zeros by default.
     """
     memory = _Memory()
     inputs = {array: (memory.taken(size), size) for array, size in _shared_inputs(functions).items()}

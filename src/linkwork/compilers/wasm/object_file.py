@@ -211,47 +211,47 @@ def _relocations(reader: _Reader) -> tuple[Relocation, ...]:
 # Linking -----------------------------------------------------------------------------------------------------------
 
 
-def link(found: ObjectFile, first: int, address: int, outside: Mapping[str, int]) -> Linked:
+def link(file: ObjectFile, first: int, address: int, outside: Mapping[str, int]) -> Linked:
     """Functions and data of an object, for a module whose only global variable is the stack pointer.
 
     Args:
-        found: The object.
+        file: The object.
         first: Number of its first own function in the module.
         address: Where its data begin in memory, a multiple of 16.
         outside: Numbers of the functions that it calls and does not have.
     """
-    missing = [name for name in found.imported if name not in outside]
+    missing = [name for name in file.imported if name not in outside]
     if missing:
         raise LinkworkError(f"the object calls {', '.join(missing)}, which the module does not have")
-    segments = _segments(found.data.content)
+    segments = _segments(file.data.content)
     starts = list[int]()
     for _, content in segments:
         starts.append(address)
         address += -(-len(content) // 16) * 16
-    imported = len(found.imported)
+    imported = len(file.imported)
 
     def value(relocation: Relocation) -> int:
-        symbol = found.symbols[relocation.symbol]
+        symbol = file.symbols[relocation.symbol]
         if symbol.kind == GLOBAL:
             return 0
         if symbol.kind == DATA:
             return starts[symbol.index] + symbol.offset + relocation.addend
         own = symbol.index >= imported
-        return first + symbol.index - imported if own else outside[found.imported[symbol.index]]
+        return first + symbol.index - imported if own else outside[file.imported[symbol.index]]
 
     data = dict[int, bytes]()
     for start, (begin, content) in zip(starts, segments, strict=True):
         filled = bytearray(content)
-        for relocation in _within(found.data, begin, len(content)):
+        for relocation in _within(file.data, begin, len(content)):
             at = relocation.offset - begin
             filled[at : at + 4] = struct.pack("<I", value(relocation))
         data[start] = bytes(filled)
-    reader, functions = _Reader(found.code.content), list[binary.Body]()
-    for kind in found.functions if reader.unsigned() else ():
+    reader, functions = _Reader(file.code.content), list[binary.Body]()
+    for kind in file.functions if reader.unsigned() else ():
         length = reader.unsigned()
         begin = reader.at
-        functions.append(binary.Body(found.types[kind], _filled(found.code, begin, reader.take(length), value)))
-    exports = {s.name: value(Relocation(0, 0, k)) for k, s in enumerate(found.symbols) if s.kind == FUNCTION and s.name}
+        functions.append(binary.Body(file.types[kind], _filled(file.code, begin, reader.take(length), value)))
+    exports = {s.name: value(Relocation(0, 0, k)) for k, s in enumerate(file.symbols) if s.kind == FUNCTION and s.name}
     return Linked(tuple(functions), data, exports)
 
 

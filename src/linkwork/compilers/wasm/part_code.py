@@ -59,12 +59,12 @@ class PartCode:
 
     Args:
         nodes: The graph of the trace.
-        part: What is computed.
-        bring: How inputs are read.
+        part: The part.
+        bring: Code that reads inputs.
         place: Where results go.
         work: Where in memory the numbers between parts are.
         parameters: Parameters of the function, which are its first local variables.
-        results: What the function returns.
+        results: Results of the function.
     """
 
     def __init__(

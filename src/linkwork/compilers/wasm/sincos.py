@@ -30,7 +30,7 @@ def fma_of_sums(a: Scalar, b: Scalar, c: Scalar) -> Scalar:
 
     Args:
         a: A number below 1e300.
-        b: The same.
+        b: The other operand.
         c: A number.
     """
     p = a * b

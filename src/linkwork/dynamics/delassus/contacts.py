@@ -57,7 +57,7 @@ class Contacts:
 
     Args:
         robot: The mechanism.
-        known: How many sets of touching bodies are kept.
+        known: Number of sets of touching bodies that are kept.
     """
 
     @converted

@@ -98,7 +98,7 @@ class Delassus:
         """Refuse what is not known of a robot whose other loops are closed.
 
         Args:
-            what: What would not know of the other loops.
+            what: The feature that ignores other loops.
         """
         if self.method == "cluster_efpa" and any(c.enabled for c in self.whole.constraints if c not in self._rows):
             raise UnsupportedFeature(f"cluster_efpa knows no {what} of '{self.whole.name}' with its loops closed")

@@ -61,7 +61,7 @@ def vectors(x: Any, name: str, size: int, most: float = np.inf) -> Array:
     """``x`` as a vector of so many numbers, or a matrix of such columns; complex ones are taken, as SciPy's are.
 
     Args:
-        x: What an operator is applied to.
+        x: The operand.
         name: Of the argument.
         size: Numbers of a vector.
         most: Columns that a matrix may have.

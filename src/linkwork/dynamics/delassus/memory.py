@@ -37,7 +37,7 @@ class Pool:
         return workspace.context.bytes
 
     def take(self) -> Workspace:
-        """Work arrays that nobody uses."""
+        """Work arrays that are free."""
         try:
             return self._idle.pop()
         except IndexError:

@@ -164,7 +164,7 @@ class DelassusOperator(RowOperator):
         """The largest eigenvalue of ``D``, by power iteration.
 
         Args:
-            tolerance: How far from an eigenvalue it may be, as a part of it.
+            tolerance: Relative error of the eigenvalue.
             max_iterations: The most iterations.
         """
         tolerance, most = above_zero(tolerance, "tolerance"), count(max_iterations, "max_iterations")
@@ -186,7 +186,7 @@ class DelassusOperator(RowOperator):
         """``(D + diag(damping))^-1`` as an operator.
 
         Args:
-            damping: How much each row yields to a unit force, one number, or one for each row; by default
+            damping: Compliance of each row, one number, or one for each row; by default
                 `default_damping`. The paper's ``R`` is its inverse, a stiffness (**delassus** Eq. 4).
             refine: Whether digits lost to stiff rows are recovered by iterative refinement; a number asks for so
                 many steps of refinement.

@@ -6,7 +6,7 @@ closed, rows redundant or not. Shallow trees have them by paths (`constrained_de
 articulated bodies (`constrained_articulated_derivatives`).
 
 Where rows are dependent, or nearly so, accelerations of the factor that derivatives are made with are compared with the
-solution of forward dynamics at every call. Where they differ, and where the rank of the rows is in doubt, derivatives
+solution of forward dynamics at every call. Where they differ, and where the rank of the rows is uncertain, derivatives
 are those of singular values (`dense_derivatives`), whose rank is that of `kkt`.
 """
 
@@ -55,7 +55,7 @@ from linkwork.quantities.product_attributes import differentiable
 from linkwork.quantities.scales import scales_of, typical_row_units
 
 GROWTH = 50.0
-"""How many times rounding a sum of rows may be off (`kernels.constrained.orthogonal_rows`)."""
+"""Error of a sum of rows, in units of rounding (`kernels.constrained.orthogonal_rows`)."""
 NEGLIGIBLE = RANK**2
 """Combinations of rows whose squared norm is less than this part of their own (`scales`) are zero, as in `kkt`."""
 
@@ -175,8 +175,8 @@ class ConstrainedDerivatives(BaseEvaluator):
         rounded = (OPEN * loop_rounding(robot)) ** 2
         least = DEPENDENT_PIVOT if double else SINGLE_DEPENDENT_PIVOT
         noise = (GROWTH * float(np.finfo(dtype).eps)) ** 2
-        doubtless = LEFT_OUT**2 if double else 0.0
-        cut = [max(least, rounded), noise, max(NEGLIGIBLE, rounded), OPEN, ROUNDED, doubtless]
+        certain = LEFT_OUT**2 if double else 0.0
+        cut = [max(least, rounded), noise, max(NEGLIGIBLE, rounded), OPEN, ROUNDED, certain]
         closing = which_enabled(robot) & which_holonomic(robot)
         return super().held_inputs(dtype) | {
             "softness": R if soft else np.where(R < UNBOUNDED, 0.0, UNBOUNDED).astype(dtype),
@@ -229,21 +229,21 @@ class ConstrainedDerivatives(BaseEvaluator):
     def _verified(
         self, state: Mapping[str, Any], parameters: Mapping[str, Any], result: ConstrainedJacobians
     ) -> ConstrainedJacobians:
-        """The result, of which states in doubt are computed again.
+        """The result, of which states of uncertain rank are computed again.
 
         Raises an error where the method needs rows that are independent and they are not.
         """
         if not self.sees_results or self.method == "pv_soft" or result.pivot.min(initial=1.0) > INDEPENDENT_PIVOT:
             return result
         solution = self._solution(state, parameters)
-        doubtful = result.pivot[..., 0] < 0
+        uncertain = result.pivot[..., 0] < 0
         if solution is not None:
             agrees = AGREES if result.a.dtype == np.float64 else SINGLE_AGREES
-            doubtful = doubtful | (self._difference(result, solution) > agrees)
-        if doubtful.any():
-            self._recompute(state, result, doubtful)
+            uncertain = uncertain | (self._difference(result, solution) > agrees)
+        if uncertain.any():
+            self._recompute(state, result, uncertain)
             if solution is not None:
-                self._warn_if_inexact(np.where(doubtful, self._difference(result, solution), 0.0), agrees)
+                self._warn_if_inexact(np.where(uncertain, self._difference(result, solution), 0.0), agrees)
         if METHODS[self.method].hard and self.method != "pv_early" and not METHODS[self.method].closed:
             if not (result.pivot > LEAST_PIVOT).all():
                 raise SingularConstraints(
@@ -271,8 +271,8 @@ class ConstrainedDerivatives(BaseEvaluator):
         difference: Array = np.sqrt(part)
         return difference
 
-    def _recompute(self, state: Mapping[str, Any], result: ConstrainedJacobians, doubtful: Array) -> None:
-        """Overwrite results of the states in doubt by those of singular values."""
+    def _recompute(self, state: Mapping[str, Any], result: ConstrainedJacobians, uncertain: Array) -> None:
+        """Overwrite results of the states of uncertain rank by those of singular values."""
         if self.parameters:
             raise SingularConstraints(
                 f"the rank of the constraints of '{self.robot.name}' is a close call, and its derivatives are computed "
@@ -286,7 +286,7 @@ class ConstrainedDerivatives(BaseEvaluator):
         full = {
             name: np.broadcast_to(x, (*lead, *x.shape[x.ndim - width.get(name, 1) :])) for name, x in arrays.items()
         }
-        for k in zip(*np.nonzero(np.atleast_1d(doubtful)), strict=True) if lead else ((),):
+        for k in zip(*np.nonzero(np.atleast_1d(uncertain)), strict=True) if lead else ((),):
             one = {name: x[k] for name, x in full.items()}
             solution = dense_derivatives(self.robot, one, self.frames, R, self.regularization)
             for name, x in solution.items():
@@ -335,8 +335,8 @@ class ConstrainedDerivatives(BaseEvaluator):
         return verify
 
 
-def doubtful(pivot: Any, a: Any, f: Any, solution: Any, joints: Any, rows: Any) -> Any:
-    """Which states have a rank that is in doubt: accelerations of dependent rows differ from those of a solution.
+def uncertain_rank(pivot: Any, a: Any, f: Any, solution: Any, joints: Any, rows: Any) -> Any:
+    """Which states have an uncertain rank: accelerations of dependent rows differ from those of a solution.
 
     Args:
         pivot: As in `ConstrainedJacobians`.

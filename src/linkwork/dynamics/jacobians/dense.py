@@ -3,7 +3,7 @@
 
 They are those of `dense.solve_kkt` with its rank held: of rows that are dependent up to the rounding of numbers in a
 file, singular values that are not zero are taken for zeros, and the matrix of the rows is replaced by the nearest one
-of lower rank, which turns with the configuration as singular vectors do.
+of lower rank, whose null space rotates with the configuration as singular vectors do.
 
 With ``M = F F'``, ``B = S J F^-T = U1 s1 V1' + U2 s2 V2'`` and weights S of rows, ``alpha = F' a`` and forces are::
 

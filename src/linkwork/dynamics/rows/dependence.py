@@ -81,7 +81,7 @@ def rows_depend(robot: Model) -> bool:
 
 
 def rows_redundant(robot: Model) -> bool:
-    """Whether some rows depend on others to rounding, beside those that nothing moves: their forces are not unique.
+    """Whether some rows depend on others to rounding, beside zero rows: their forces are not unique.
 
     Args:
         robot: The mechanism.
@@ -90,7 +90,7 @@ def rows_redundant(robot: Model) -> bool:
 
 
 def rows_redundant_open(robot: Model) -> bool:
-    """Whether rows that nothing moves on closed loops are moved on open ones, where they may depend on others.
+    """Whether zero rows of closed loops become nonzero where loops are open, and may depend on others there.
 
     Args:
         robot: The mechanism.

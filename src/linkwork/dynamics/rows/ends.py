@@ -4,8 +4,8 @@
 Rows of different branches of a base are coupled by the base alone. Eliminated there, before the base is, they are
 blocks of their own and the base a system of six equations; at the world they are one dense matrix. A branch can end at
 the base where its rows are independent without the freedoms of the base, as those of a foot on a leg of six joints are:
-else the block is singular. That is asked of the mechanism once, at typical configurations; where it is not so at one
-configuration, a leg that is stretched, methods without regularization take the plan that ends at the world.
+else the block is singular. That is determined once for a mechanism, at typical configurations; where it is not so at
+one configuration, a leg that is stretched, methods without regularization take the plan that ends at the world.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 """Approximate ABA, RNEA and EFPA: the independent tree, with the reflected inertia of dependent joints.
 
 **clusters** Sections II-C to II-E. Bodies of dependent joints are left out but for the rotational inertia that
-independent joints feel of them through their transmission, ``G² I`` on the diagonal of the mass matrix. What of them
+independent joints carry of them through their transmission, ``G² I`` on the diagonal of the mass matrix. What of them
 moves as the body that carries them does, such as the mass of a balanced rotor, plans have moved there (`regrouped`).
 Not the dynamics of the robot, but what many controllers and simulators compute. Symbols are those of `clusters`.
 

@@ -217,7 +217,7 @@ def prox_bbo_iterate(tree: Array, w: Array, problem: Problem, result: Result) ->
 
 @kernel
 def compare_block_pivots(tree: Array, w: Array, inertia: Array) -> None:
-    """Pivots of rows that end at a link, relative to the inverse inertia that each row feels with all links free.
+    """Pivots of rows that end at a link, relative to the apparent inverse inertia of each row with all links free.
 
     A leg that is stretched hardly moves its foot along itself. The pivot of that row is then small, and as small is the
     diagonal entry of L that `factorize_block` compares it with.

@@ -23,7 +23,7 @@ than `ROUNDED`, what is not more than `OPEN` times the gap counts as zero, too. 
 and no part in ``N``.
 
 A row that is left out changes the others by its remainder, and a rank that is a close call may not be that of singular
-values: such factors are marked, ``doubt``, and solved by singular values instead (`dynamics.jacobians.dense`).
+values: such factors are marked, ``uncertain``, and solved by singular values instead (`dynamics.jacobians.dense`).
 
 | symbol | meaning                                                                            |
 |--------|------------------------------------------------------------------------------------|
@@ -37,7 +37,7 @@ values: such factors are marked, ``doubt``, and solved by singular values instea
 | size   | squared norms of combinations, in units of rows                                    |
 | floor  | squared norms of rows that count as zero                                           |
 | clear  | least squared norm of an independent combination, as a part of its size            |
-| doubt  | square of what left-out rows change in others; in the end, 1 where it is too much  |
+| uncertain | square of what left-out rows change in others; in the end, 1 where it is too much  |
 | part   | pivots that count as zero, as a part of the squared norm of the row                |
 | share  | parts of one orthogonal row in those after it                                      |
 | Cn     | ``N R N'``, and ones on the diagonal of independent rows                           |
@@ -68,7 +68,7 @@ ORTHOGONAL: dict[str, Shape] = {
     "floor": ("nc",),
     "part": (1,),
     "zero": (1,),
-    "doubt": (1,),
+    "uncertain": (1,),
     "clear": (1,),
 }
 CUTS = 6
@@ -106,7 +106,7 @@ def set_zeros(tree: Array, w: Array, cut: Array, row_scale: Array, row_units: Ar
     hindered = where(cut[4], gap, 0.0, cut[3] * gap)
     w.part[0] = maximum(cut[0], hindered * hindered)
     w.zero[0] = maximum(cut[2], hindered * hindered)
-    w.doubt[0] = 0.0
+    w.uncertain[0] = 0.0
     w.clear[0] = 1.0
     for r in range(tree.nc):
         w.floor[r] = w.zero[0] * row_scale[r]
@@ -142,7 +142,7 @@ def row_pivot(tree: Array, w: Array, softness: Array, cut: Array, row_scale: Arr
         # rows are made dependent: those that z combines change by |z J| / |z|, each by its part of z
         changed = where(rounding, square, (square * others) / (size * size), 0.0)
         unclear = where(maximum(rounding, w.zero[0] * size), square, 1.0, changed)
-        w.doubt[0] = maximum(w.doubt[0], (on - pivot) * where(w.floor[r], before, unclear, 0.0))
+        w.uncertain[0] = maximum(w.uncertain[0], (on - pivot) * where(w.floor[r], before, unclear, 0.0))
         part = where(0.0, pivot, square / size, 1.0)
         w.clear[0] = where(part, w.clear[0], part, w.clear[0])
     w.pivot[r] = where(0.0, pivot, 1.0 / where(bound, square, square, 1.0), 0.0)
@@ -209,7 +209,7 @@ def orthogonal_rows(
     in ``error``.
 
     Where ``tree.redundant`` is 0, no dependent rows are expected: of states that have some, their part is zero.
-    ``doubt`` is 1 where the rank is a close call, or rows that are left out are more than rounding.
+    ``uncertain`` is 1 where the rank is a close call, or rows that are left out are more than rounding.
     """
     begin_rows(tree, w, softness)
     set_zeros(tree, w, cut, row_scale, row_units)
@@ -218,9 +218,9 @@ def orthogonal_rows(
         relative = row_pivot(tree, w, softness, cut, row_scale, r)
         least = where(relative, least, relative, least)
         subtract_row(tree, w, softness, r)
-    doubtful = where(cut[5] * w.clear[0], w.doubt[0], 1.0, 0.0)
-    doubtful = where(w.clear[0], CLEAR * w.zero[0], 1.0, doubtful)
-    w.doubt[0] = where(0.0, cut[5], doubtful, 0.0)
+    uncertain = where(cut[5] * w.clear[0], w.uncertain[0], 1.0, 0.0)
+    uncertain = where(w.clear[0], CLEAR * w.zero[0], 1.0, uncertain)
+    w.uncertain[0] = where(0.0, cut[5], uncertain, 0.0)
     for r in range(tree.nc):
         for c in range(tree.nrow_columns):
             w.Er[r, c] = w.Zr[c, r] if c <= r else 0.0
@@ -232,8 +232,8 @@ def orthogonal_rows(
 
 @kernel
 def marked_pivot(w: Array, least: Scalar) -> Scalar:
-    """The pivot ``least`` of `orthogonal_rows`; -1 where its rank is in doubt."""
-    return where(0.5, w.doubt[0], -1.0, least)
+    """The pivot ``least`` of `orthogonal_rows`; -1 where its rank is uncertain."""
+    return where(0.5, w.uncertain[0], -1.0, least)
 
 
 @kernel

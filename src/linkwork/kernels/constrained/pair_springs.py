@@ -27,7 +27,7 @@ def add_pair_inertias(tree: Array, w: Array, p: int) -> None:
     """``mu K' K`` of a pair in closed form, where rows of rotation share one penalty, and rows of translation another.
 
     Three rows that hold a point are a mass ``mu`` there, three that hold an orientation e a rotational inertia
-    ``mu (1 - e e')``: with ``N = c 1 - [e]x``, ``N' N = 1 - e e'``. The coupling is minus what the first body feels of
+    ``mu (1 - e e')``: with ``N = c 1 - [e]x``, ``N' N = 1 - e e'``. The coupling is minus the part of the first body of
     both where the second one moves: it has the first body's rows and the second one's columns, rotated by G.
     """
     a = tree.pair_first[p]

@@ -246,7 +246,7 @@ def set_residual_scale(tree: Array, w: Array, problem: Problem) -> None:
 
 @kernel
 def relative_residual(w: Array, square: Scalar) -> Scalar:
-    """Root of a square relative to that of `set_residual_scale`; zero where nothing moves the robot."""
+    """Root of a square relative to that of `set_residual_scale`; zero where the robot is at rest and without forces."""
     return sqrt(square / where(0.0, w.residual_scale[0], w.residual_scale[0], 1.0))
 
 

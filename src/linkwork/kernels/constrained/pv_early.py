@@ -6,9 +6,9 @@ iterations. At a joint of one degree of freedom, a Householder reflection (Eqs. 
 link with ``K S != 0``. The multiplier of that row is eliminated (Eqs. 60 to 63), a rank-one update of the inertia that
 ABA leaves, and the others, with ``K S = 0``, are handed to the parent. Where no rows are left, what remains is ABA.
 
-How many rows end at which joint is known when the plan is made (`plans.pv_early`): the rank of ``K S`` in general.
-Joints that no row feels hand all rows on (Remark 8). Joints of several degrees of freedom eliminate as many rows as
-that rank says in one step (Eqs. 57 and 61, with a factor ``L D L'`` in the place of singular values).
+The number of rows that end at a joint is known when the plan is made (`plans.pv_early`): the rank of ``K S`` in
+general. Joints that move no row pass all rows on (Remark 8). Joints of several degrees of freedom eliminate as many
+rows as that rank says in one step (Eqs. 57 and 61, with a factor ``L D L'`` in the place of singular values).
 
 In a singular configuration ``K S`` has a lower rank: pivots are watched. Where the least of them costs digits, a
 second text brings these back with the same factor (`pv_early_refinement`); where it cannot, a third does it all again
@@ -26,7 +26,7 @@ second text brings these back with the same factor (`pv_early_refinement`); wher
 |              | joints of one degree of freedom ``B = K / ks`` and ``alpha = k / ks``                   |
 | V, y         | where a row ended at such a joint, ``U = H S`` and ``-u = S' f - tau``                  |
 | lam          | multipliers of stacked rows                                                             |
-| least_pivot  | smallest pivot, as a part of the inverse inertia that rows feel                         |
+| least_pivot  | smallest pivot, relative to the apparent inverse inertia of rows                        |
 | sqrt_inertia | root of the inertia of each row, which makes rows of different units comparable         |
 
 Cost: O(n + m).

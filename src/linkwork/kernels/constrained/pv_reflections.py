@@ -21,7 +21,7 @@ from linkwork.kernels.scalar import Array, Scalar, kernel, sqrt, where
 
 @kernel
 def reflect_rows(tree: Array, w: Array, i: int, c: int, n: int) -> None:
-    """Reflection after which the first of ``n`` rows alone feels a degree of freedom (**lqr** Eqs. 65, 67 and 68)."""
+    """Reflection after which a degree of freedom moves the first of ``n`` rows alone (**lqr** Eqs. 65, 67 and 68)."""
     o = tree.early_start[i] + c
     v = tree.iv[i] + c
     k = tree.early_dof[v]

@@ -7,7 +7,7 @@ are propagated as they are (Remark 8): how many rows are left is not known befor
 carried on. So redundant rows and joints with several degrees of freedom need no cases of their own. Rows that reach the
 root have ``K = 0``: ``k`` is zero, or the constraints contradict each other.
 
-Digits are lost where a joint hardly feels the row that it has to satisfy. Therefore the text solves for what given
+Digits are lost where a joint hardly moves the row that it has to satisfy. Therefore the text solves for what given
 accelerations and multipliers leave of the problem, from Newton's and Euler's equations, and adds the solution to them:
 from zero this is the problem itself, and once more is one step of iterative refinement.
 
@@ -77,7 +77,7 @@ LAST = 6.0
 ENDED = LAST + 1.0
 """The number of iterations where they end whatever ``progress`` is."""
 OPEN = 10.0
-"""What joints feel of rows by less than so many times what loops are open by, they do not feel."""
+"""Entries of rows smaller than this factor times the error of the loops count as zero."""
 STACKS: dict[str, Shape] = {
     "KA": ("nstack", 6),
     "kA": ("nstack",),

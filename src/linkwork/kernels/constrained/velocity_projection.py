@@ -9,12 +9,12 @@ Squares Problems, Section 2.4); z is projected twice, so that ``B z1`` is zero t
 A row whose distance from those before it counts as zero (`closure.mobility.rank_cut`) is left out. If that is more than
 rounding of this computation, as where numbers in a file are rounded, no row is to be preferred: the parts of z that
 rows still see, ``e = B z1``, are made as small as the orthogonal rows allow, ``C' C x = C' e``. Where a distance is
-little more than what counts as zero, ``doubt`` is one: singular values must tell which combinations of rows count.
+little more than what counts as zero, ``uncertain`` is one: singular values determine which combinations of rows count.
 
 | symbol    | meaning                                                                              |
 |-----------|--------------------------------------------------------------------------------------|
 | M         | mass matrix; after `factorize_mass_matrix`, ``L`` and ``1 / D``                      |
-| row_scale | one over the root of the inverse inertia that a row feels; 0 if it is not enabled    |
+| row_scale | one over the root of the apparent inverse inertia of a row; 0 if it is not enabled |
 | row_units | one over the unit of each error; 0 if it is none of a closed loop                    |
 | Qr        | Q: orthogonal rows, in columns; first ``B'``                                         |
 | pivot     | 1 / squared distance of a row from those before it; zero if it depends on them       |
@@ -108,13 +108,13 @@ def subtract_row(tree: Array, w: Array, r: int) -> None:
 
 @kernel
 def orthogonalize(tree: Array, w: Array, cut: Scalar, weak: Scalar) -> Scalar:
-    """Orthogonal rows in ``Q``; returns one where a distance is in doubt, else zero.
+    """Orthogonal rows in ``Q``; returns one where a distance is uncertain, else zero.
 
-    Rows that are left out though their distance is not ``weak`` are in doubt, too.
+    Rows that are left out though their distance is not ``weak`` are uncertain, too.
     """
     low = minimum(cut, weak)
     high = maximum(CLEAR_DISTANCE, MARGIN * cut)
-    doubt = 0.0
+    uncertain = 0.0
     for r in range(tree.nc):
         square = 0.0
         for b in range(tree.nbound):
@@ -123,10 +123,10 @@ def orthogonalize(tree: Array, w: Array, cut: Scalar, weak: Scalar) -> Scalar:
         w.distance[r] = sqrt(square)
         w.kept[r] = where(cut, w.distance[r], 1.0, 0.0)
         w.pivot[r] = w.kept[r] / where(cut, w.distance[r], square, 1.0)
-        doubt = maximum(doubt, where(low, w.distance[r], where(w.distance[r], high, 1.0, 0.0), 0.0))
+        uncertain = maximum(uncertain, where(low, w.distance[r], where(w.distance[r], high, 1.0, 0.0), 0.0))
         subtract_row(tree, w, r)
         w.C[r, r] = w.kept[r]
-    return doubt
+    return uncertain
 
 
 @kernel
@@ -184,9 +184,9 @@ def velocity_projection(
     row_units: Array,
     settings: Array,
     allowed: Array,
-    doubt: Array,
+    uncertain: Array,
 ) -> None:
-    """``allowed``, the velocity closest to ``v`` that satisfies the constraints, and whether it is in doubt."""
+    """``allowed``, the velocity closest to ``v`` that satisfies the constraints, and whether it is uncertain."""
     joint_transforms(tree, w, q)
     constraint_rows(tree, w, q, w.error)
     least = factorize(tree, w)
@@ -208,14 +208,14 @@ def velocity_projection(
     for k in range(tree.nv):
         allowed[k] = w.root[k] * w.z[k]
     solve_L(tree, w, allowed)
-    doubt[0] = where(least, MASSLESS_PIVOT, 1.0, unknown)
+    uncertain[0] = where(least, MASSLESS_PIVOT, 1.0, unknown)
 
 
 VELOCITY_PROJECTION = Algorithm(
     "velocity_projection",
     velocity_projection,
     {"q": ("nq",), "v": ("nv",), "row_scale": ("nc",), "row_units": ("nc",), "settings": (5,)},
-    {"allowed": ("nv",), "doubt": (1,)},
+    {"allowed": ("nv",), "uncertain": (1,)},
     POSE
     | CLOSURE
     | COMPOSITE

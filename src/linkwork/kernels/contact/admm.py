@@ -13,7 +13,7 @@ which is a velocity, and a penalty ``rho``::
 and De Saxcé's correction ``Gamma`` follows ``z`` in each iteration. Two things differ from the paper. The penalty of a
 row is ``c D``, a part ``c`` of the inverse inertia of its contact, where the paper has one number for all rows: masses
 of different decades do not slow it down. And ``c`` is balanced as in OSQP, by the root of primal over dual residual,
-unless the paper's linear or spectral rule is asked for; both residuals are velocities.
+unless the paper's linear or spectral rule is chosen; both residuals are velocities.
 
 `iteration` is a *block*: the inverse is factorized for one penalty, and up to ten iterations follow, after which the
 penalty is adapted. The velocity ``y = (G + R) x + g`` comes with ``x``; where the residual of ``(f, y)`` and
@@ -98,7 +98,7 @@ def fifth_root(x: Scalar) -> Scalar:
 
 @kernel
 def set_first_penalty(largest: Scalar, settings: Array, progress: Array) -> None:
-    """The penalty that was asked for; or of the spectral rule ``sqrt(m L) (L / m)^0.2``, and its factor."""
+    """The penalty that was set; or of the spectral rule ``sqrt(m L) (L / m)^0.2``, and its factor."""
     condition = clamp(largest / LEAST_EIGENVALUE, 1.0, 1e10)
     root = fifth_root(condition)
     spectral = sqrt(LEAST_EIGENVALUE * largest) * root

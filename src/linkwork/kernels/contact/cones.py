@@ -8,7 +8,7 @@ in a box, that of a loop anywhere. With ``u`` the velocity of a contact after th
     K ∋ f ⟂ u + b + Gamma(u) ∈ K*        <=>        f = P_K(f - (u + b + Gamma(u)) / D)        for any D > 0
 
 The *residual* of a contact is how far the second form is from true, ``|D (f - P_K(f - ...))|``, with ``D`` the inverse
-inertia that the contact typically feels: a velocity, and the same number for every solver.
+apparent inverse inertia of the contact: a velocity, and the same number for every solver.
 
 | symbol     | meaning                                                                                    |
 |------------|--------------------------------------------------------------------------------------------|

@@ -38,7 +38,7 @@ def of_path(path: Scalar, values: tuple[float, float, float]) -> Scalar:
 
 @kernel
 def penalty(tree: Array, s: int, settings: ContactSettings) -> Scalar:
-    """``sigma`` of a contact: the inertia that it feels, of scaled forces."""
+    """``sigma`` of a contact: its apparent inertia, of scaled forces."""
     mu = tree.friction[s]
     return 2.0 * settings.penalty / (settings.D[s] * (1.0 + mu * mu))
 

@@ -383,4 +383,4 @@ def known_contact_view(tree: Array, *arrays: Array) -> tuple[ContactProblem, Con
 KNOWN_CONTACT_NEWTON = replace(
     CONTACT_NEWTON, name="known_contact_newton", layout=KNOWN_CONTACT_TREE, view=known_contact_view, traced=True
 )
-"""The same with settings that are constants of a straight-line program."""
+"""With settings that are constants of a straight-line program."""

@@ -15,8 +15,8 @@ force, and the normal one zero. De Saxcé's correction needs no iteration of its
 solve the local problems of all contacts have residual zero. The multiplier ``l`` is found by Newton's method between
 bounds, on ``mu f_n / |f_t| - 1``, which is nearly linear in ``l``.
 
-After each block the velocities of all rows that feel it are updated, in lines of four; a residual below the tolerance
-is believed when velocities that were computed anew have it, too.
+After each block the velocities of all rows coupled with it are updated, in lines of four; a residual below the
+tolerance is believed when velocities that were computed anew have it, too.
 
 | symbol  | meaning                                                                   |
 |---------|---------------------------------------------------------------------------|

@@ -125,7 +125,7 @@ class ContactSettings(NamedTuple):
     D: Annotated[Array, ("nslots",)]
     """Diagonal of J M⁻¹ Jᵀ, the mean of a contact's three rows."""
     box_D: Annotated[Array, ("nboxes",)]
-    """The same of limits and dry friction."""
+    """Fields of limits and dry friction."""
     box_unit: Annotated[Array, ("nboxes",)]
     """A length that makes a velocity of the rate of a joint: that of the robot, or one."""
     R: Annotated[Array, ("nc",)]

@@ -22,7 +22,7 @@ FAST = 0.1
 SHRINK, LEAST_SHRINK, MOST_SHRINK = 0.1, 0.02, 0.8
 """The factor by which it does: at first, and its bounds."""
 CAREFUL, LEAST_CAREFUL = (0.3, 0.6), (0.1, 0.4)
-"""The same on later paths: of the first round, and of the second."""
+"""On later paths: of the first round, and of the second."""
 MORE_SLACK, MOST_SLACK = 10.0, 1e-4
 """Where steps get stuck, the slack of projections is so much larger, at most so much; and smaller again where steps
 reduce the residual to no less than `SLOW`."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Derivatives of forward dynamics of a tree by articulated bodies, for deep trees, by `articulated_derivatives`.
 
-The same results as those of `aba_derivatives`, in a number of operations that is proportional to theirs however deep
+Computes the results of `aba_derivatives` in a number of operations that is proportional to theirs however deep
 the tree is. With the partial of accelerations of bodies beyond joint j by its coordinate, ``Psidd_j``, and of their
 velocities, ``Psid_j`` (`common_frame`; Singh, Russell and Wensing 2022), bodies there have the derivative ``a' =
 Psidd_j + sum S qdd'``, and the equations of motion are, for j and every joint i beyond it::

@@ -13,7 +13,7 @@ All by the sparse factor ``M = L' D L`` (`aba_derivatives`), four columns at a t
 alone, ``y = pivot E (-ds + J L^-1 D^-1 Y)``, ``df = E' y`` and ``da = L^-1 D^-1 (-Y + L^-T J' df)``.
 
 Every exact method has these derivatives: where rows are redundant, accelerations do not depend on how forces share.
-What turns with the dependency of such rows, on open loops above all, is in `dependent_rows`.
+Derivatives of their dependency, which matter on open loops above all, are in `dependent_rows`.
 
 | symbol     | meaning                                                                                 |
 |------------|-----------------------------------------------------------------------------------------|

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Derivatives of constrained forward dynamics by articulated bodies, for deep trees.
 
-The same results as those of `constrained_derivatives`, in a number of operations that grows as ``n² m`` however deep
+Computes the results of `constrained_derivatives` in a number of operations that grows as ``n² m`` however deep
 the tree is. To the tree, forces f of constraints are wrenches on a few bodies, the *ends* of constraints, and torques
 at coupled joints. With wrenches that move with their bodies, `articulated_derivatives` has the derivative ``da0`` at
 the solution. Wrenches as seen from their bodies change by ``Ye`` (`derivatives.constraint_forces`), torques by ``-B``:

@@ -88,7 +88,7 @@ def columns_between(set_changes: Callable[..., None]) -> Callable[..., None]:
 
     @kernel
     def columns(tree: Array, w: Array, p: int, first: int, second: int, multipliers: Array, dr_dq: Array) -> None:
-        """The columns of all joints between the two bodies and the body where their ways to the root meet."""
+        """The columns of all joints between the two bodies and their nearest common ancestor."""
         root = common_body(tree, first, second)
         i = second
         while i != root:
@@ -108,7 +108,7 @@ def columns_between(set_changes: Callable[..., None]) -> Callable[..., None]:
 
 @kernel
 def common_body(tree: Array, i: int, j: int) -> int:
-    """The body where the ways of two bodies to the root meet."""
+    """The nearest common ancestor of two bodies."""
     while i != j:
         if i > j:
             i = tree.parent[i]

@@ -284,7 +284,7 @@ def constraint_derivatives(tree: Array, w: Array, q: Array, v: Array, a: Array, 
 
 @kernel
 def constraint_error_jacobian(tree: Array, w: Array, q: Array, jacobian: Array) -> None:
-    """Derivatives of the errors: rows with a gain of one, where nothing moves (`plans.constraint_derivatives`)."""
+    """Derivatives of the errors: rows with a gain of one, at rest (`plans.constraint_derivatives`)."""
     for k in range(tree.nv):
         w.qdd0[k] = 0.0
     constraint_derivatives(tree, w, q, w.qdd0, w.qdd0, jacobian, w.ds_dv)

@@ -167,14 +167,14 @@ def sensitivity_view(
 
 
 @kernel
-def begin_system(tree: Array, w: Array, system: System, found: Solution) -> None:
+def begin_system(tree: Array, w: Array, system: System, solution: Solution) -> None:
     """Right-hand sides in place of what the equations have of the state: the system is linear."""
     for i in range(tree.n):
         for j in range(6):
             w.f0[i, j] = 0.0
     for k in range(tree.nv):
         w.torque[k] = system.torque[k]
-        found.a[k] = 0.0
+        solution.a[k] = 0.0
     for s in range(tree.nslots):
         for k in range(3):
             w.contact_b[s, k] = system.y[s, k]
@@ -186,7 +186,7 @@ def begin_system(tree: Array, w: Array, system: System, found: Solution) -> None
         w.box_N[b] = 0.0
     for r in range(tree.nc):
         w.k[r] = system.rows[r]
-        found.multipliers[r] = 0.0
+        solution.multipliers[r] = 0.0
 
 
 @kernel
@@ -229,7 +229,7 @@ def contact_sensitivity(
     theta: Scalar,
     transposed: Scalar,
     system: System,
-    found: Solution,
+    solution: Solution,
 ) -> None:
     """``F_x x = r``, or ``F_x' x = r`` where ``transposed`` is one, not zero.
 
@@ -240,9 +240,9 @@ def contact_sensitivity(
     linearize_solution(tree, w, problem, result, theta)
     set_couplings(tree, w, transposed)
     factorize_eta(tree, w, problem.settings)
-    begin_system(tree, w, system, found)
+    begin_system(tree, w, system, solution)
     for _ in range(ITERATIONS):
-        improve(tree, w, found.a, found.multipliers)
+        improve(tree, w, solution.a, solution.multipliers)
         for s in range(tree.nslots):
             forward = left_out_of_force(tree, w, s)
             back = left_out_of_multiplier(tree, w, s)
@@ -253,9 +253,9 @@ def contact_sensitivity(
             w.box_N[b] = where(0.5, transposed, -(w.box_G[b] * w.box_n[b]), w.box_E[b] * w.box_P[b])
     for s in range(tree.nslots):
         for k in range(3):
-            found.forces[s, k] = w.contact_P[s, k]
+            solution.forces[s, k] = w.contact_P[s, k]
     for b in range(tree.nboxes):
-        found.boxes[b] = w.box_P[b]
+        solution.boxes[b] = w.box_P[b]
 
 
 SYSTEM: dict[str, Shape] = {"torque": ("nv",), "y": ("nslots", 3), "rows": ("nc",), "box_y": ("nboxes",)}

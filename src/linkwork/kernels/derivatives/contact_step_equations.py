@@ -326,4 +326,4 @@ def with_dampers(algorithm: Algorithm) -> Algorithm:
 
 DAMPED_SMOOTHED_CONTACTS = with_dampers(SMOOTHED_CONTACTS)
 DAMPED_CONTACT_SENSITIVITY = with_dampers(CONTACT_SENSITIVITY)
-"""The same for steps of a `Stepper`."""
+"""For steps of a `Stepper`."""

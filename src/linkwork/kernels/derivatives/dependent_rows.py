@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Derivatives of constrained dynamics where rows depend on others: what turns with the dependency.
+"""Derivatives of constrained dynamics where rows depend on others: derivatives of the dependency.
 
 Of rows that depend on others, accelerations are the fit that minimizes ``e' R^-1 e`` of what rows miss, ``e = target -
 J a - dJ/dt v``, and forces the smallest in ``f' R f`` of all that do the same. With ``h = R^-1 e``::
@@ -56,7 +56,7 @@ def enabled(R: Scalar) -> Scalar:
     return where(R, DISABLED, R, 0.0)
 
 
-# Accelerations: the fit turns with J --------------------------------------------------------------------
+# Accelerations: derivatives of the least-squares fit by J -------------------------------------------------------------
 
 
 @kernel
@@ -139,7 +139,7 @@ def set_motion(tree: Array, w: Array, R: Array, f: Array) -> None:
 
 @kernel
 def row_velocity_derivatives(tree: Array, w: Array, q: Array) -> None:
-    """``ds_dq = d(J y)/dq``, with y held: rows where nothing moves and joints accelerate by ``y``."""
+    """``ds_dq = d(J y)/dq``, with y held: rows at rest, with joints that accelerate by ``y``."""
     for i in range(tree.n):
         for c in range(6):
             w.V[i, c] = 0.0

@@ -328,7 +328,7 @@ def point_acceleration(V: Array, A: Array, x: Vector) -> Triple:
 
 @kernel
 def meeting_pose_partials(tree: Array, w: Array, p: int, j: int, k: int) -> None:
-    """``Q`` of points that meet: f turns with the first body, which its own acceleration does not feel."""
+    """``Q`` of points that meet: f turns with the first body, which does not depend on its own acceleration."""
     xd = point_velocity(w.V[j], w.pB[p])
     xdd = point_acceleration(w.V[j], w.A[j], w.pB[p])
     for r in range(3):

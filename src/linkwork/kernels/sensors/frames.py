@@ -2,7 +2,7 @@
 """Sensors on frames and subtrees: poses, velocities, accelerations, centers of mass, momenta.
 
 Todorov, Erez and Tassa, MuJoCo: A physics engine for model-based control, 2012; and MuJoCo's ``engine_sensor.c`` for
-what each type means. Velocities relative to a frame are those that an observer who turns with it sees.
+what each type means. Velocities relative to a frame are those that an observer in that frame measures.
 
 | symbol     | meaning                                                                                   |
 |------------|-------------------------------------------------------------------------------------------|

@@ -60,9 +60,9 @@ class Control(NamedTuple):
     takes_tree: bool
     slots: tuple[Slot, ...]
     shared: int
-    """How many numbers all states share."""
+    """Number of numbers all states share."""
     own: int
-    """How many numbers each state has of its own."""
+    """Number of numbers each state has of its own."""
 
 
 def torque_kernel(control: Control) -> Callable[..., None]:

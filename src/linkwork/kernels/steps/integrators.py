@@ -94,7 +94,7 @@ class Step(NamedTuple):
     """``text(tree, w, q, v, inputs, flat)``: writes the state after the step to ``w.qs, w.vs``."""
     work: dict[str, Shape]
     stages: int = 0
-    """How often it calls `scalar.stage`."""
+    """Number of calls of `scalar.stage`."""
 
     @property
     def inputs(self) -> dict[str, Shape]:
@@ -441,4 +441,4 @@ DIFFERENTIATED: dict[str, Algorithm] = {
         (TIMED_LOOPS_1, TIMED_REFINED_LOOPS_1),
     )
 }
-"""The same steps with more digits, by names of algorithms that have too few for derivatives to be taken of."""
+"""Steps with more digits, by names of algorithms that have too few for derivatives to be taken of."""

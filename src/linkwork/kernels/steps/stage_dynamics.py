@@ -348,4 +348,4 @@ MINIMAL = _minimal_dynamics()
 DRIVEN_MINIMAL = _with_actuators(MINIMAL, ACTUATION_CLUSTER_TREE)
 TIMED_TREES, TIMED_LOOPS_1, TIMED_LOOPS_3 = _with_clock(DRIVEN_TREES), _timed_loops(1), _timed_loops(3)
 TIMED_REFINED_LOOPS_1 = _timed_loops(1, refined=True)
-"""The same for robots with constraints or forces that depend on time."""
+"""For robots with constraints or forces that depend on time."""

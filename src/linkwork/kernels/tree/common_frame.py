@@ -50,7 +50,7 @@ from linkwork.kernels.tree.kinematics import POSE, pose_from_parent
 from linkwork.model.joints import HELICAL
 
 ROOT_FRAMES, ONE_FRAME, WORLD_FRAME = range(3)
-"""What the common frame is: that of the root body that a body is connected to; the same where there is one root body,
+"""Choices of the common frame: that of the root body that a body is connected to; that where there is one root body,
 else the world's, so that there is one frame for all; the world's."""
 
 COMMON_MOTION: dict[str, Shape] = POSE | {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Recursions over a tree level by level: lanes of a warp take the bodies of a level, which do not depend on each other.
 
-The same as `kinematics`, `rnea` and `crba`, in another order of bodies: numbers have the same bits. What a body hands
+Computes `kinematics`, `rnea` and `crba` in another order of bodies: numbers have the same bits. Terms that a body hands
 to its parent is kept beside it, and the parent adds that of its children in the order of the plain loops.
 
 | symbol               | meaning                                                          |

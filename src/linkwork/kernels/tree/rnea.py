@@ -111,7 +111,7 @@ def init_root(tree: Array, w: Array) -> None:
 def forward_pass(tree: Array, w: Array, i: int, q: Array, v: Array, acceleration: Array) -> None:
     """First pass of body ``i``: pose, velocity and acceleration from those of its parent, and the net force.
 
-    The same as `joint_transforms`, `angular_velocities`, `accelerations` and `newton_euler_forces`, in one loop over
+    Computes `joint_transforms`, `angular_velocities`, `accelerations` and `newton_euler_forces`, in one loop over
     bodies, with each body's arrays still in the cache.
     """
     joint_transform(tree, w, i, q)

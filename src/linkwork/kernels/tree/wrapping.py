@@ -26,7 +26,7 @@ from linkwork.kernels.tree.tendon_geometry import distance_of
 from linkwork.kernels.tree.world_points import add_point_jacobian, world_point
 
 CROSSED = -10000.0
-"""How good a path is whose tangents cross."""
+"""Score of a path whose tangents cross."""
 NO_SIDE, SIDE, INSIDE = range(3)
 """On which side of an obstacle a tendon passes: either, a given one, inside."""
 NEWTON_STEPS, NEWTON_START = 20, 1.0 - 1e-7

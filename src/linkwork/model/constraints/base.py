@@ -64,7 +64,7 @@ class Constraint:
         enabled: Whether it acts. A disabled constraint keeps its rows.
         time_constant: Of Baumgarte stabilization, in seconds: errors decay with it, critically damped.
         gains: ``(kp, kd)`` of Baumgarte stabilization instead: rows accelerate by ``-kp error - kd rate``.
-        soft: How soft it is in steps with soft contacts; by default as MuJoCo's usual ones.
+        soft: Softness in steps with soft contacts; by default as MuJoCo's usual ones.
     """
 
     name: str = ""

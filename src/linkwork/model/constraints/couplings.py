@@ -140,7 +140,7 @@ class Gear(JointCoupling):
     Args:
         driver: Joint that turns ``ratio`` times as far.
         driven: The other joint.
-        ratio: How much farther the driver turns; negative: the other way round.
+        ratio: Angle of the driver per angle of the driven joint; negative: in opposite directions.
         offset: Coordinate of the driver where the other is zero.
         options: Those of `Constraint`: name, compliance, and more.
     """

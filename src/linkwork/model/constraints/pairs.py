@@ -61,7 +61,7 @@ class Pair(Constraint):
 
     Args:
         first: Name of a body or frame, or ``"world"``.
-        second: The same, of the other place; forces are those that act on it.
+        second: The other place; forces are those that act on it.
         first_at: The frame, in that of the first place (three numbers, or a `Placement`).
         second_at: The frame, in that of the second place.
     """

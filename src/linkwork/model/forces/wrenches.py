@@ -28,7 +28,7 @@ class Bushing(Between):
         a: The first body or frame, or a place in one.
         b: The second.
         stiffness: Six numbers, rotation first, or a matrix ``(6, 6)``.
-        damping: The same, of the rates.
+        damping: Damping matrix, of the rates.
         preload: Wrench where frames coincide, ``[moment, force]``.
     """
 

@@ -125,7 +125,7 @@ class Cam:
         """Points of the cam's contour in its own axes, ``(points, 2)``, counterclockwise.
 
         Args:
-            points: How many.
+            points: Number of points.
         """
         angle = -np.linspace(0, 2 * np.pi, count(points, "points"), endpoint=False)
         x, y = np.moveaxis(self.contact_point(angle), -1, 0)
@@ -218,7 +218,7 @@ def _quarter(x: Floats) -> Floats:
 class CamContact(ForceElement):
     """A cam that pushes its follower: ``F = k d^e - c (x' - s' theta')`` where ``d = s(theta) - x > 0``; see `Cam`.
 
-    The cam feels ``-F s'(theta)``. Its coordinates are those of the follower and the cam.
+    The torque on the cam is ``-F s'(theta)``. Its coordinates are those of the follower and the cam.
 
     Args:
         cam: Joint of the cam.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """MJCF files to mechanisms, read as MuJoCo's compiler reads them.
 
-Read: bodies and frames in all ways to write a place, joints of all four kinds with several to a body, inertials and
+Read: bodies and frames with all notations of placements, joints of all four kinds with several to a body, inertials and
 inertias of primitive geoms with what <compiler> does to them, default classes, included files, equalities, tendons,
 actuators on joints and tendons with their gains, biases and activations, gravity and its compensation, keyframes,
 sensors, how geoms look, and which of them may touch. What changes the dynamics and is not read is an

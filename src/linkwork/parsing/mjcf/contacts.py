@@ -6,8 +6,8 @@ welded to each other, an <exclude> names both bodies, or one body is the parent 
 A <pair> touches in any case, with numbers of its own. Of two geoms the one with the higher ``priority`` says the
 friction; else it is the greater one (see `contact_numbers`).
 
-``solref``, ``solimp`` and ``solmix`` make contacts soft where a simulation is asked for it; contacts are rigid else (a
-``solimp`` that is not the default is a warning). Not modeled: different friction in two directions.
+``solref``, ``solimp`` and ``solmix`` make contacts soft in simulations with ``contact="soft"``; contacts are rigid
+otherwise (a ``solimp`` that is not the default is a warning). Not modeled: different friction in two directions.
 """
 
 from __future__ import annotations

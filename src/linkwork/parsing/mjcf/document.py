@@ -73,7 +73,7 @@ def read_document(text: bytes | str, file: str, path: Path | None, folders: tupl
 
     Args:
         text: The model.
-        file: What messages call it.
+        file: Its name in messages.
         path: Its file.
         folders: Where included files may lie, besides the folder of the model.
     """

@@ -24,7 +24,7 @@ from linkwork.parsing.mjcf.vocabulary import refuse_unknown
 from linkwork.parsing.xml import Node, located
 
 SIZES = {"sphere": 1, "capsule": 2, "cylinder": 2, "ellipsoid": 3, "box": 3}
-"""How many sizes shapes have that are made of numbers alone."""
+"""Number of sizes shapes have that are made of numbers alone."""
 _LONG = ("capsule", "cylinder", "ellipsoid", "box")
 """Shapes that ``fromto`` can place."""
 GEOMS = (*SIZES, "plane", "hfield", "mesh", "sdf")

@@ -2,7 +2,7 @@
 """Mesh assets: where their triangles come from, their inertia, and the primitives that are fitted to them.
 
 Vertices are moved by ``refpos``, turned back by ``refquat``, and scaled then. The inertia of a mesh is that of its
-triangles, in one of four ways (`mesh_inertia`). A geom that names a mesh and is a primitive has the sizes of the box
+triangles, by one of four rules (`mesh_inertia`). A geom that names a mesh and is a primitive has the sizes of the box
 with the mesh's inertia, or with ``fitaabb`` of its bounding box, along the principal axes of inertia.
 """
 
@@ -181,9 +181,9 @@ def _read(node: Node, folder: Path, finder: MeshFinder, exact: bool) -> MeshAsse
     return MeshAsset(node, mesh, place, kind, int(node.number("maxhullvert", -1.0)))
 
 
-def _single(found: Triangles) -> Floats:
+def _single(surface: Triangles) -> Floats:
     """Vertices as numbers of 32 bits, as MuJoCo's readers have them."""
-    rounded: Floats = found.vertices.astype(np.float32).astype(np.float64)
+    rounded: Floats = surface.vertices.astype(np.float32).astype(np.float64)
     return rounded
 
 

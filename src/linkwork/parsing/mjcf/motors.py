@@ -63,7 +63,7 @@ class Motor:
     tendon: str = ""
     """The tendon that it pulls, in place of joints: a spatial one, or one that bounds the force of its actuators."""
     transmission: SiteWrench | JointWrench | SliderCrank | None = None
-    """How it acts, where that is a length of its own, which is the tendon then; with sites in place of frames."""
+    """Its transmission, where that is a length of its own, which is the tendon then; with sites in place of frames."""
     body: str = ""
     """The body whose contacts it makes adhesive, in place of joints."""
 

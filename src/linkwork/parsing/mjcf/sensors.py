@@ -65,7 +65,7 @@ class SensorReader:
         document: The model.
         tree: Its bodies.
         settings: <compiler> and <option>.
-        builder: What frames of geoms, cameras and inertias are added to.
+        builder: Builder that frames of geoms, cameras and inertias are added to.
         site_frames: Frames of sites, by their names in the file.
         centers: Centers of mass of bodies, in their frames, as far as they are known.
         masses: Bodies whose masses are known.

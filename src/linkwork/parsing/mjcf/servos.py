@@ -17,7 +17,7 @@ from linkwork.parsing.mjcf.settings import YES_NO, YES_NO_AUTO
 from linkwork.parsing.xml import Node
 
 _PARAMETERS = range(1, 21)
-"""How many numbers ``gainprm``, ``biasprm`` and ``dynprm`` have."""
+"""Sizes: numbers ``gainprm``, ``biasprm`` and ``dynprm`` have."""
 UNLIMITED = (-math.inf, math.inf)
 MUSCLE = (0.75, 1.05, -1.0, 200.0, 0.5, 1.6, 1.5, 1.3, 1.2)
 """Range in optimal lengths, force, scale, lmin, lmax, vmax, fpmax, fvmax of a <muscle>."""
@@ -135,16 +135,16 @@ def _general(node: Node, law: Law) -> None:
     law.time_constant = (node.numbers("dynprm", *_PARAMETERS) or (law.time_constant,))[0]
     law.early = node.choice("actearly", YES_NO, "true" if law.early else "false") == "true"
     for attribute, numbers in (("gainprm", law.gain), ("biasprm", law.bias)):
-        given = (node.numbers(attribute, *_PARAMETERS) or ())[:3]
-        numbers[: len(given)] = given
+        parameters = (node.numbers(attribute, *_PARAMETERS) or ())[:3]
+        numbers[: len(parameters)] = parameters
     law.muscle_gain = _longer(node.numbers("gainprm", *_PARAMETERS), law.muscle_gain)
     law.muscle_bias = _longer(node.numbers("biasprm", *_PARAMETERS), law.muscle_bias)
     law.muscle_times = _longer(node.numbers("dynprm", *_PARAMETERS), law.muscle_times)
 
 
-def _longer(given: tuple[float, ...] | None, before: tuple[float, ...]) -> tuple[float, ...]:
+def _longer(parameters: tuple[float, ...] | None, before: tuple[float, ...]) -> tuple[float, ...]:
     """Numbers that an element says, and those after them that it does not."""
-    entries = (given or ())[: len(before)]
+    entries = (parameters or ())[: len(before)]
     return entries + before[len(entries) :]
 
 

@@ -77,7 +77,7 @@ class Settings:
     override_margin: float | None
     """Margin of all contacts, if one is given for them."""
     override_soft: SoftContact | None
-    """How soft all contacts are, if it is given for them."""
+    """Softness of all contacts, if it is given for them."""
     impedance_ratio: float
     """Impedance of friction relative to that of the normal direction."""
     medium: Medium
@@ -93,7 +93,7 @@ class Settings:
         return node.get(EULERSEQ) or self.eulerseq
 
     def placement(self, node: Node) -> Placement:
-        """The place that ``pos`` and one of the ways to write an orientation say."""
+        """The place that ``pos`` and one of the notations of an orientation give."""
         with located(node):
             return Placement(node.vector("pos", (0.0, 0.0, 0.0)), self.rotation(node))
 

@@ -51,7 +51,7 @@ __all__ = ["read_urdf"]
 def read_urdf(document: Document, settings: LoadSettings) -> Mechanism:
     """A mechanism from a URDF file.
 
-    A loop file beside the model that nobody has asked for (``settings.loops`` is None) is used if it names links or
+    A loop file beside the model that was not named (``settings.loops`` is None) is used if it names links or
     joints of this robot.
     """
     loops, file = settings.loops, None

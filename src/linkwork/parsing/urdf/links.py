@@ -43,7 +43,7 @@ def read_links(robot: Node, surfaces: LinkSurfaces, folders: tuple[Path, ...] = 
 
 
 def _names_world(robot: Node) -> Node | None:
-    """The first element that hangs something on the world, which in Drake's URDF nobody has to declare."""
+    """The first element that hangs something on the world, which need not be declared in Drake's URDF."""
     for node in robot.children(*_HOLDERS):
         for end in (node, *node.children()):
             if WORLD in (end.get("link"), end.get("name") if end.tag in _BALL_ENDS else None):

@@ -131,13 +131,13 @@ def parse_loop_file(text: bytes | str, file: str = "<text>") -> LoopFile:
     return LoopFile(file, tuple(pairs), motors, _joint_types(sections, file))
 
 
-def _closures(found: dict[str, tuple[list[Any], LineLocation]], file: str) -> LoopFile:
+def _closures(sections: dict[str, tuple[list[Any], LineLocation]], file: str) -> LoopFile:
     """The content of a ``loop_closures.yaml``."""
-    for key in found:
+    for key in sections:
         if key not in KEYS:
-            raise found[key][1].error(f"key '{key}' is none of {', '.join(KEYS)}", UnsupportedFeature)
+            raise sections[key][1].error(f"key '{key}' is none of {', '.join(KEYS)}", UnsupportedFeature)
     loops = tuple(
-        closure(kind, *_fields(node, kind, file)) for kind in FIELDS for node in found.get(kind, ([], None))[0]
+        closure(kind, *_fields(node, kind, file)) for kind in FIELDS for node in sections.get(kind, ([], None))[0]
     )
     names = {loop.name for loop in loops}
     for k, loop in enumerate(loops):  # two hinges of the same links
@@ -146,11 +146,11 @@ def _closures(found: dict[str, tuple[list[Any], LineLocation]], file: str) -> Lo
             loops = (*loops[:k], replace(loop, name=free), *loops[k + 1 :])
             names.add(free)
     balls: dict[str, tuple[Joint, LineLocation]] = {
-        name: (Spherical(), where) for name, where in _words(found, "ball_upgrades", file)
+        name: (Spherical(), where) for name, where in _words(sections, "ball_upgrades", file)
     }
-    known = next((key for key in ("actuated_joints", "independent") if key in found), None)
-    motors = None if known is None else dict(_words(found, known, file))
-    marked = [frozenset(name for name, _ in _words(found, key, file)) for key in ("independent", "dependent")]
+    known = next((key for key in ("actuated_joints", "independent") if key in sections), None)
+    motors = None if known is None else dict(_words(sections, known, file))
+    marked = [frozenset(name for name, _ in _words(sections, key, file)) for key in ("independent", "dependent")]
     return LoopFile(file, (), motors, balls, loops, *marked)
 
 
@@ -183,8 +183,10 @@ def _vector(node: Any, key: str, file: str) -> tuple[float, ...]:
     return vector
 
 
-def _joint_types(found: dict[str, tuple[list[Any], LineLocation]], file: str) -> dict[str, tuple[Joint, LineLocation]]:
-    names, kinds = _words(found, "joint_name", file), _words(found, "joint_type", file)
+def _joint_types(
+    sections: dict[str, tuple[list[Any], LineLocation]], file: str
+) -> dict[str, tuple[Joint, LineLocation]]:
+    names, kinds = _words(sections, "joint_name", file), _words(sections, "joint_type", file)
     if len(names) != len(kinds):
         where = names[0][1] if names else kinds[0][1]
         raise where.error(f"{len(names)} joint names and {len(kinds)} joint types: give one type for each joint")
@@ -249,8 +251,8 @@ def _sections(text: bytes | str, file: str) -> dict[str, tuple[list[Any], LineLo
     return sections
 
 
-def _words(found: dict[str, tuple[list[Any], LineLocation]], key: str, file: str) -> list[tuple[str, LineLocation]]:
-    return [_name(node, key, file) for node in found.get(key, ([], None))[0]]
+def _words(sections: dict[str, tuple[list[Any], LineLocation]], key: str, file: str) -> list[tuple[str, LineLocation]]:
+    return [_name(node, key, file) for node in sections.get(key, ([], None))[0]]
 
 
 def _names(node: Any, key: str, file: str) -> list[tuple[str, LineLocation]]:

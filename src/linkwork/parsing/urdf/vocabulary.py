@@ -42,8 +42,8 @@ _SKIPPED = {
     "joint": {"traits", "controller_gains", "controller", "control", "pid", "gains", "home", "initial_position"}
     | {"plugin", "description", "property", "encoder", "interface", "command_interface", "state_interface"},
 }
-"""What other tools add that controls, plans, looks, or is a note: it cannot change the dynamics, and is skipped with a
-warning."""
+"""Elements of other tools for control, planning, looks, or notes: they cannot change the dynamics, and is skipped with
+a warning."""
 
 _REFUSED = {
     "drake:linear_bushing_rpy": "a bushing, a spring and damper between two frames, is not supported as a force; "

@@ -29,7 +29,7 @@ from linkwork.plans.cores import FAN
 MOST_CHOSEN = 8
 """Slots of a pair that have points."""
 GAPS_DIFFER = 100.0
-"""How many times a difference of gaps counts against a distance of points."""
+"""Number of times a difference of gaps counts against a distance of points."""
 
 CHOICE_WORK: dict[str, Shape] = {"chosen_x": (MOST_CHOSEN, 4), "chosen_s": (MOST_CHOSEN,), "chosen_k": (MOST_CHOSEN,)}
 NEAREST = UNBOUNDED

@@ -49,7 +49,7 @@ ALONG_AXIS = 0.7
 PARALLEL_SEGMENTS = 0.05
 """The sine of an angle below which segments lie side by side."""
 CROSSING_SLACK = 1e-9
-"""How far beyond their ends segments may cross, in lengths of theirs."""
+"""Extension of segments in tests of crossing, relative to their lengths."""
 
 FACE_WORK: dict[str, Shape] = {
     "axes_p": (3,),

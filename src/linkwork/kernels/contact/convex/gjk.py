@@ -21,7 +21,7 @@ MOST_ITERATIONS = 64
 """Of GJK."""
 
 SMOOTH_DISTANCE = 1e-6
-"""How exact the distance of smooth cores is before Newton's method: a part of the size of the shapes."""
+"""Accuracy of the distance of smooth cores before Newton's method, relative to the size of the shapes."""
 
 OVERLAP = 5
 """The number of points that GJK gives where cores overlap or touch and the simplex is a tetrahedron; else 5 more."""

@@ -40,7 +40,7 @@ from linkwork.model.thresholds import UNBOUNDED
 from linkwork.plans.cores import CYLINDER_CORE, ELLIPSOID_CORE, POINT_CORE
 
 SMALLER = 1.0001
-"""How many times larger the square of a polygon's extent must be for the other to be the smaller one."""
+"""Ratio of squared extents above which the other polygon counts as the smaller one."""
 
 CONVEX_WORK: dict[str, Shape] = SUPPORT_WORK | EPA_WORK | FACE_WORK | CHOICE_WORK | {"within": (1,)}
 CONVEX_INTEGERS: dict[str, Shape] = SUPPORT_INTEGERS | EPA_INTEGERS | FACE_INTEGERS

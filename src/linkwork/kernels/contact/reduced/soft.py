@@ -131,7 +131,7 @@ def soft_row(
     Args:
         solref: As in MuJoCo.
         solimp: As in MuJoCo.
-        depth: What the impedance depends on; of a constraint, the length of all its errors.
+        depth: Argument of the impedance; of a constraint, the length of all its errors.
         r: Error of the row, from the margin; zero of dry friction, which has no stiffness.
         u: Its rate before the step.
         h: Length of the step.

@@ -40,7 +40,7 @@ OPEN = 10.0
 NEARLY = 1e-3
 """An iterate is the step, though not a solution, if it misses less than this part of the velocity that gravity adds."""
 ROUNDED = 10.0
-"""The same without gravity and in single precision: so many tolerances."""
+"""Without gravity and in single precision: so many tolerances."""
 RETRIED = 30.0
 """The most iterations after a step of the convex problem: what is jammed stays so for many steps, and most problems
 that have a solution need fewer."""

@@ -75,7 +75,7 @@ from linkwork.plans.contact_reduced import LISTED, REDUCED_TREE, TOTALS
 RELISTED = 2
 """Times that contact points are listed which velocities after the step would close, and those before it do not."""
 STAGES = 4
-"""How often a step calls `scalar.stage`."""
+"""Number of calls of `scalar.stage` in a step."""
 REDUCTIONS = 8
 """Restitution is reduced at most so often in a step: the fifth time it is none, but for what solvers leave."""
 FRICTION, IMPACTS, JOINTS, RESIDUAL, MISSED, OVERFLOWED, FALLBACKS, JAMS = range(TOTALS)

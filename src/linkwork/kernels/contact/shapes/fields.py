@@ -119,21 +119,21 @@ def point_field(tree: Array, w: Array, field: int, x: Vector, slot: int) -> tupl
 
 
 @kernel
-def field_distance(x: Vector, beside: Vector, found: Nearest, least: Scalar) -> tuple[Scalar, Triple]:
+def field_distance(x: Vector, beside: Vector, nearest: Nearest, least: Scalar) -> tuple[Scalar, Triple]:
     """Distance and normal, from the nearest point. Where this has no direction, the normal is that of a triangle."""
-    away = sub(x, found.near)
-    out, length = unit_or(away, found.up)
+    away = sub(x, nearest.near)
+    out, length = unit_or(away, nearest.up)
     from_wall, to_wall = unit_or(beside, (1.0, 0.0, 0.0))
-    s = 1.0 - 2.0 * found.below
-    flat = where(0.5, found.flat, 1.0, where(length, least, 1.0, 0.0))
-    n = select(0.5, flat, found.up, scale(s, out))
-    distance = where(0.5, found.flat, dot(found.up, away), s * length)
-    walled = where(0.0, to_wall, found.below, 0.0)
+    s = 1.0 - 2.0 * nearest.below
+    flat = where(0.5, nearest.flat, 1.0, where(length, least, 1.0, 0.0))
+    n = select(0.5, flat, nearest.up, scale(s, out))
+    distance = where(0.5, nearest.flat, dot(nearest.up, away), s * length)
+    walled = where(0.0, to_wall, nearest.below, 0.0)
     return where(0.5, walled, to_wall, distance), select(0.5, walled, from_wall, n)
 
 
 @kernel
-def nearest_of_cell(cell: Array, x: Vector, beside: Vector, dx: Scalar, dy: Scalar, found: Nearest) -> Nearest:
+def nearest_of_cell(cell: Array, x: Vector, beside: Vector, dx: Scalar, dy: Scalar, nearest: Nearest) -> Nearest:
     """The nearest point so far, and of the two triangles of a cell."""
     x_low = cell[0]
     y_low = cell[1]
@@ -146,14 +146,14 @@ def nearest_of_cell(cell: Array, x: Vector, beside: Vector, dx: Scalar, dy: Scal
     # the height of the surface at x, or at the rim next to it: beyond the diagonal, u < v, it is the second triangle's
     height = a[2] + where(u, v, u * (c[2] - d[2]) + v * (d[2] - a[2]), u * (b[2] - a[2]) + v * (c[2] - b[2]))
     outside = maximum(maximum(-u, u - 1.0), maximum(-v, v - 1.0))
-    over = where(x[2], height, where(outside, CELL_ROUNDING, 1.0, found.below), found.below)
-    found = Nearest(found.best, found.near, found.up, found.flat, over)
-    found = nearest_of_triangle(x, a, b, c, found)
-    return nearest_of_triangle(x, a, c, d, found)
+    over = where(x[2], height, where(outside, CELL_ROUNDING, 1.0, nearest.below), nearest.below)
+    nearest = Nearest(nearest.best, nearest.near, nearest.up, nearest.flat, over)
+    nearest = nearest_of_triangle(x, a, b, c, nearest)
+    return nearest_of_triangle(x, a, c, d, nearest)
 
 
 @kernel
-def nearest_of_triangle(x: Vector, a: Vector, b: Vector, c: Vector, found: Nearest) -> Nearest:
+def nearest_of_triangle(x: Vector, a: Vector, b: Vector, c: Vector, nearest: Nearest) -> Nearest:
     """The nearest point so far, and of a triangle that is counterclockwise from above."""
     p = sub(b, a)
     q = sub(c, a)
@@ -169,11 +169,11 @@ def nearest_of_triangle(x: Vector, a: Vector, b: Vector, c: Vector, found: Neare
     away = sub(x, near)
     square = dot(away, away)
     return Nearest(
-        minimum(square, found.best),
-        select(square, found.best, near, found.near),
-        select(square, found.best, up, found.up),
-        where(square, found.best, where(inside, 0.0, 0.0, 1.0), found.flat),
-        found.below,
+        minimum(square, nearest.best),
+        select(square, nearest.best, near, nearest.near),
+        select(square, nearest.best, up, nearest.up),
+        where(square, nearest.best, where(inside, 0.0, 0.0, 1.0), nearest.flat),
+        nearest.below,
     )
 
 
