@@ -129,7 +129,7 @@ if TYPE_CHECKING:
         simulate,
     )
 
-__version__ = "0.3.0"
+__version__ = "0.4.0"
 
 if not TYPE_CHECKING:  # hidden from type checkers, so that they report names that do not exist
     _lazy = lazy_names(
