@@ -58,6 +58,5 @@ def test_what_a_keyframe_has_besides_is_a_warning() -> None:
     world = TEXT.replace("<worldbody>", '<worldbody><body name="m" mocap="true" pos="1 0 0"/>')
     same = world.replace('name="home"', 'name="home" mpos="1 0 0" qvel="0 0"')
     lw.loads(same)  # as it is drawn
-    for extra, said in (('mpos="0 0 1"', "mocap bodies"), ('qvel="1 0"', "velocities")):
-        with pytest.warns(lw.errors.ModelWarning, match=said):
-            lw.loads(world.replace('name="home"', f'name="home" {extra}'))
+    with pytest.warns(lw.errors.ModelWarning, match="velocities"):
+        lw.loads(world.replace('name="home"', 'name="home" qvel="1 0"'))

@@ -29,6 +29,7 @@ from linkwork.inputs import Auto, ForwardMethod, not_negative
 from linkwork.kernels.constrained.ltl import PROX_LTL
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
+from linkwork.model.parameters import GEOMETRIC
 from linkwork.model.thresholds import UNBOUNDED
 from linkwork.plans.lcaba import any_regularization, has_closed_forms, shares_penalties
 from linkwork.plans.ltl import ltl_tree
@@ -317,7 +318,7 @@ class ForwardDynamics(BaseEvaluator):
     def _first_solution(self, q: npt.ArrayLike, v: npt.ArrayLike, result: Array) -> SolvedBy:
         """The method of the first solution; warns where loops are open or opening."""
         by = self.solved_by
-        if result.size:
+        if result.size and not GEOMETRIC & set(self.parameters):
             checks.check_state(self.robot, q, v, self.execution.held["regularization"] < UNBOUNDED, stacklevel=3)
             self.kept["by"] = by
         return by

@@ -70,6 +70,7 @@ PARAMETERS: Mapping[str, str] = {
     "anchor_position": "points of constraints in the frames of both places, m",
     "length": "of rods, radii of rolling bodies, m",
     "gains": "Baumgarte gains of constraints: kp, kd",
+    "mocap": "placements of mocap bodies in the world: position, quaternion x y z w",
 }
 """What parameters of the robot hold that are inputs."""
 

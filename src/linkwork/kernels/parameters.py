@@ -21,8 +21,19 @@ are parallel, plus what zeros of the plan saved.
 from __future__ import annotations
 
 from linkwork.kernels.elementary import maximum
+from linkwork.kernels.joints import quaternion_rotation, quaternion_scale
 from linkwork.kernels.scalar import Array, Scalar, Vector, kernel
-from linkwork.kernels.spatial import add, dot, rotate, rotate_inverse, rotate_symmetric, scale, set_vector, sub
+from linkwork.kernels.spatial import (
+    add,
+    dot,
+    multiply,
+    rotate,
+    rotate_inverse,
+    rotate_symmetric,
+    scale,
+    set_vector,
+    sub,
+)
 from linkwork.kernels.steps.stage_dynamics import DAMPING, REST, STIFFNESS
 from linkwork.plans.contact_friction import LEAST_FRICTION
 
@@ -239,6 +250,74 @@ def set_anchor_position(tree: Array, w: Array, x: Array) -> None:
         set_vector(first, w.tree_frame_position[tree.pair_first[p]])
         set_vector(second, w.tree_frame_position[tree.pair_second[p]])
         set_vector(rotate_inverse(tree.pair_axes[p], first), w.tree_pair_lever[p])
+
+
+@kernel
+def begin_mocap(tree: Array, w: Array) -> None:
+    """Frames and pairs of constraints, where they are planned."""
+    for f in range(tree.nframes):
+        for j in range(3):
+            w.tree_frame_position[f, j] = tree.frame_position[f, j]
+            for k in range(3):
+                w.tree_frame_rotation[f, j, k] = tree.frame_rotation[f, j, k]
+    for p in range(tree.npairs):
+        for j in range(3):
+            w.tree_pair_lever[p, j] = tree.pair_lever[p, j]
+            for k in range(3):
+                w.tree_pair_axes[p, j, k] = tree.pair_axes[p, j, k]
+                w.tree_pair_closed[p, j, k] = tree.pair_closed[p, j, k]
+
+
+@kernel
+def set_mocap(tree: Array, w: Array, x: Array) -> None:
+    """Frames and pairs of constraints on mocap bodies."""
+    for m in range(tree.mocap_count):
+        quaternion_rotation(tree.P[0], x[m], 3, quaternion_scale(x[m], 3), w.mocap_Q, w.mocap_R[m])
+    for k in range(tree.mocap_frames):
+        m = tree.mocap_frame_of[k]
+        f = tree.mocap_frame[k]
+        at = rotate(w.mocap_R[m], tree.mocap_frame_position[k])
+        multiply(w.mocap_R[m], tree.mocap_frame_rotation[k], w.tree_frame_rotation[f])
+        set_vector(add(at, (x[m, 0], x[m, 1], x[m, 2])), w.tree_frame_position[f])
+    for k in range(tree.mocap_pairs):
+        p = tree.mocap_pair[k]
+        first = w.tree_frame_rotation[tree.pair_first[p]]
+        second = w.tree_frame_rotation[tree.pair_second[p]]
+        if tree.mocap_pair_first[k] == 1:
+            set_vector(rotate_inverse(first, w.tree_frame_position[tree.pair_first[p]]), w.tree_pair_lever[p])
+            for i in range(3):
+                for j in range(3):
+                    w.tree_pair_axes[p, i, j] = first[i, j]
+                    w.tree_pair_closed[p, i, j] = second[i, j]
+        else:
+            for i in range(3):
+                for j in range(3):
+                    w.tree_pair_closed[p, i, j] = (
+                        second[i, 0] * first[j, 0] + second[i, 1] * first[j, 1] + second[i, 2] * first[j, 2]
+                    )
+
+
+@kernel
+def begin_mocap_shapes(tree: Array, w: Array) -> None:
+    """Frames, pairs and shapes, where they are planned."""
+    begin_mocap(tree, w)
+    for s in range(tree.nshapes):
+        for j in range(3):
+            w.tree_shape_position[s, j] = tree.shape_position[s, j]
+            for k in range(3):
+                w.tree_shape_rotation[s, j, k] = tree.shape_rotation[s, j, k]
+
+
+@kernel
+def set_mocap_shapes(tree: Array, w: Array, x: Array) -> None:
+    """Frames, pairs and shapes on mocap bodies."""
+    set_mocap(tree, w, x)
+    for k in range(tree.mocap_shapes):
+        m = tree.mocap_shape_of[k]
+        s = tree.mocap_shape[k]
+        at = rotate(w.mocap_R[m], tree.mocap_shape_position[k])
+        multiply(w.mocap_R[m], tree.mocap_shape_rotation[k], w.tree_shape_rotation[s])
+        set_vector(add(at, (x[m, 0], x[m, 1], x[m, 2])), w.tree_shape_position[s])
 
 
 @kernel

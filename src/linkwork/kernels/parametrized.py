@@ -26,6 +26,8 @@ from linkwork.kernels.parameters import (
     begin_inertias,
     begin_joint_position,
     begin_length,
+    begin_mocap,
+    begin_mocap_shapes,
     begin_pair_friction,
     end_elements,
     set_actuator_bias,
@@ -43,6 +45,8 @@ from linkwork.kernels.parameters import (
     set_joint_position,
     set_length,
     set_mass,
+    set_mocap,
+    set_mocap_shapes,
     set_pair_friction,
     set_passive,
     set_rest,
@@ -72,6 +76,7 @@ class Writer(NamedTuple):
 
 
 INERTIAS, ELEMENTS = ("mass", "mc", "I"), ("armature", "damping", "stiffness", "rest")
+MOCAP_FRAMES = ("frame_rotation", "frame_position", "pair_axes", "pair_lever", "pair_closed")
 WRITERS: Mapping[str, Writer] = {
     "mass": Writer(INERTIAS, set_mass, begin_inertias, add_rigid_inertias),
     "com": Writer(INERTIAS, set_com, begin_inertias, add_rigid_inertias),
@@ -91,8 +96,12 @@ WRITERS: Mapping[str, Writer] = {
     "actuator_bias": Writer(("actuator_bias",), set_actuator_bias, begin_actuator_bias),
     "friction": Writer(("box_lower", "box_upper"), set_friction, begin_friction),
     "contact_friction": Writer(("friction",), set_contact_friction, begin_contact_friction),
+    "mocap": Writer(MOCAP_FRAMES, set_mocap, begin_mocap),
 }
 """The functions that turn parameters into arrays of the tree."""
+
+MOCAP_SHAPES = Writer((*MOCAP_FRAMES, "shape_rotation", "shape_position"), set_mocap_shapes, begin_mocap_shapes)
+"""Mocap bodies in layouts that have shapes, too."""
 
 PAIR_FRICTION = Writer(("pair_friction",), set_pair_friction, begin_pair_friction)
 """The friction of contacts in layouts that have it by pairs, with other directions than sliding."""
@@ -100,6 +109,8 @@ PAIR_FRICTION = Writer(("pair_friction",), set_pair_friction, begin_pair_frictio
 
 def writer_of(name: str, algorithm: Algorithm) -> Writer:
     """The writer of a parameter for the arrays of the tree that an algorithm reads."""
+    if name == "mocap" and "shape_rotation" in algorithm.layout.shapes:
+        return MOCAP_SHAPES
     by_pairs = name == "contact_friction" and "pair_friction" in algorithm.layout.shapes
     return PAIR_FRICTION if by_pairs else WRITERS[name]
 
@@ -157,6 +168,8 @@ def parametrized(algorithm: Algorithm, names: tuple[str, ...]) -> Algorithm:
     work: dict[str, Shape] = {name: layout.floats[field] for field, name in replaced}
     if set(names) & set(INERTIAL):
         work |= {"rigid_m": ("nrigid",), "rigid_c": ("nrigid", 3), "rigid_J": ("nrigid", 6)}
+    if "mocap" in names:
+        work |= {"mocap_Q": (3, 3), "mocap_R": ("mocap_count", 3, 3)}
     if set(names) & set(PASSIVE):
         work |= {"damping": ("nv",), "stiffness": ("nv",), "rest": ("nv",), "passive_elements": ("nv", 7)}
     return replace(

@@ -205,10 +205,10 @@ class ContactChoice:
             touching = next((s for s in same if _same_place(s.placement, shape.placement)), None)
             if touching is None:
                 said = shape.surface or Surface()
-                moving = {"surface_velocity": said.velocity, "surface_angular_velocity": said.angular_velocity}
-                touching = self._new(
-                    ContactShape(self._unused(name), shape.body, shape.solid, shape.placement, **moving)
-                )
+                moving = said.velocity, said.angular_velocity
+                mocap = self.robot.frames[link].mocap if link in self.robot.frames else ""
+                at = shape.placement
+                touching = self._new(ContactShape(self._unused(name), shape.body, shape.solid, at, *moving, mocap))
             self._made[shape] = touching
             self._surfaces[touching], self.links[touching] = shape.surface, link
         return [self._made[shape] for shape in shapes]

@@ -62,8 +62,14 @@ def mirrored(robot: M, plane: str) -> M:
         base_inertia=_inertia(robot.base_inertia, S),
         tendons=tuple(_tendon(t, S) for t in robot.tendons),
         contacts=changed_shapes(robot.contacts, lambda s: replace(s, **_shape(s, S), **_surface_motion(s, S))),
+        mocap={name: _mocap(x, S) for name, x in robot.mocap.items()},
         sensors=tuple(_sensor(sensor, S) for sensor in robot.sensors),
     )
+
+
+def _mocap(x: Floats, S: Floats) -> Floats:
+    """Placements of mocap bodies, position and quaternion: turns about axes in the plane change their sense."""
+    return np.asarray(x * np.concatenate([S, np.prod(S) * S, [1.0]]))
 
 
 def mirrored_q(robot: Model, q: npt.ArrayLike, plane: str = "xz") -> Floats:

@@ -57,7 +57,10 @@ def renamed(robot: M, names: Mapping[str, str] | Callable[[str], str], name: str
         name=robot.name if name is None else name,
         joints=tuple(replace(j, name=new(j.name), parent=new(j.parent), child=new(j.child)) for j in robot.joints),
         inertias={new(body): inertia for body, inertia in robot.inertias.items()},
-        frames={new(key): replace(f, name=new(f.name), body=new(f.body)) for key, f in robot.frames.items()},
+        frames={
+            new(key): replace(f, name=new(f.name), body=new(f.body), mocap=new(f.mocap))
+            for key, f in robot.frames.items()
+        },
         shapes=tuple(replace(s, body=new(s.body), name=new(s.name), link=new(s.link)) for s in robot.shapes),
         constraints=tuple(
             replace(c.renamed(to), name=new(c.name), gains=c.gains, time_constant=None) for c in robot.constraints
@@ -69,7 +72,9 @@ def renamed(robot: M, names: Mapping[str, str] | Callable[[str], str], name: str
         elimination_order=tuple(new(body) for body in robot.elimination_order),
         contacts=tuple(
             replace(pair, name=new(pair.name))
-            for pair in changed_shapes(robot.contacts, lambda s: replace(s, name=new(s.name), body=new(s.body)))
+            for pair in changed_shapes(
+                robot.contacts, lambda s: replace(s, name=new(s.name), body=new(s.body), mocap=new(s.mocap))
+            )
         ),
         sensors=tuple(sensor.renamed(new) for sensor in robot.sensors),
     )

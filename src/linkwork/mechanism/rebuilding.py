@@ -29,7 +29,6 @@ from linkwork.model.constraints import (
     Weld,
 )
 from linkwork.model.contacts import changed_shapes
-from linkwork.model.parts import Frame
 from linkwork.model.placement import Placement
 from linkwork.model.spanning import Edge, spanning_tree
 from linkwork.quantities.evaluator import Evaluator
@@ -63,7 +62,7 @@ class Rebuilder:
             {body: inertia.moved(seen[body]) for body, inertia in robot.inertias.items()},
             graph.joints,
             {
-                name: Frame(name, frame.body, self._seen[frame.body] * frame.placement)
+                name: replace(frame, placement=self._seen[frame.body] * frame.placement)
                 for name, frame in robot.frames.items()
                 if name != WORLD and name not in robot.inertias
             },
@@ -116,6 +115,7 @@ class Rebuilder:
             forces=self.robot.forces,
             activations=self.robot.activations,
             commands=self.robot.commands,
+            mocap=self.robot.mocap,
             gravity_compensation=tree.merged(
                 {name: mass.moved(self._seen[name]) for name, mass in self.robot.gravity_compensation.items()}
             ),

@@ -37,7 +37,7 @@ from linkwork.model.constraints import (
 from linkwork.model.inertia import Inertia
 from linkwork.model.joint_placement import joint_placement
 from linkwork.model.model import Model
-from linkwork.model.parts import Actuator, Frame, TreeJoint
+from linkwork.model.parts import Actuator, TreeJoint
 from linkwork.model.placement import Placement
 from linkwork.model.tendons import Tendon
 from linkwork.quantities.functions import constraint_error
@@ -145,7 +145,7 @@ class _Reduction:
         frames = {}
         for name, frame in self.robot.frames.items():
             body, place = home[frame.body]
-            frames[name] = Frame(name, body, place * frame.placement)
+            frames[name] = replace(frame, body=body, placement=place * frame.placement)
         return Tree(joints, inertias, frames, home, base)
 
     # Constraints -----------------------------------------------------------------------------------

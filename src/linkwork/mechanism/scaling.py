@@ -178,6 +178,7 @@ def scaled(robot: M, length: float, mass: float, time: float | None) -> M:
         base_inertia=_inertia(robot.base_inertia, by),
         tendons=tuple(scaled_tendon(robot, tendon, by) for tendon in robot.tendons),
         activations={name: act * _activation_units(robot, by) for name, act in robot.activations.items()},
+        mocap={name: x * ([length] * 3 + [1.0] * 4) for name, x in robot.mocap.items()},
         sensors=tuple(_sensor(robot, sensor, by) for sensor in robot.sensors),
         medium=_medium(robot.medium, by),
     )

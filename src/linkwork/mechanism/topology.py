@@ -186,7 +186,7 @@ class Tree:
                 frames[joint.child] = Frame(joint.child, joint.child, seen)
         for frame in graph.frames.values():
             body, place = home[frame.body]
-            frames[frame.name] = Frame(frame.name, body, place * frame.placement)
+            frames[frame.name] = replace(frame, body=body, placement=place * frame.placement)
         return Tree(joints, inertias, frames, home, base)
 
     def moved(self, shape: Shape) -> Shape:

@@ -46,6 +46,7 @@ class ContactShape:
         surface_velocity: Velocity of its surface relative to the body, in m/s, in the axes of the shape.
         surface_angular_velocity: Angular velocity of its surface about the origin of the shape, in rad/s, in the axes
             of the shape.
+        mocap: The mocap body that it moves with, as for `Frame`; empty: none.
     """
 
     name: str
@@ -54,6 +55,7 @@ class ContactShape:
     placement: Placement = field(default_factory=Placement)
     surface_velocity: tuple[float, float, float] = (0.0, 0.0, 0.0)
     surface_angular_velocity: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    mocap: str = ""
 
     def __post_init__(self) -> None:
         if not self.name:

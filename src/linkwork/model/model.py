@@ -40,6 +40,7 @@ from linkwork.model.validation import (
     check_contacts,
     check_forces,
     check_tendons,
+    checked_mocap,
 )
 
 
@@ -85,6 +86,8 @@ class Model:
     """Activations of actuators by the name of a pose (keyframes of MJCF: ``act``), ``(na,)`` each."""
     commands: Mapping[str, Floats] = field(default_factory=dict)
     """Commands of actuators by the name of a pose (keyframes of MJCF: ``ctrl``), ``(actuators,)`` each."""
+    mocap: Mapping[str, Floats] = field(default_factory=dict)
+    """Placements of mocap bodies by the name of a pose (keyframes: ``mpos``, ``mquat``), ``(mocap, 7)`` each."""
     sensors: tuple[Sensor, ...] = ()
     """Sensors, in the order of their values; see `Sensors`."""
     medium: Medium = field(default_factory=Medium)
@@ -155,7 +158,7 @@ class Model:
         count = (len(self.actuators),)
         ctrl = {name: finite_array(x, count, f"commands of pose '{name}'") for name, x in self.commands.items()}
         self._set(commands=MappingProxyType(Named(self.name, "pose with commands", ctrl)))
-        self._set(elimination_order=tuple(self.elimination_order))
+        self._set(elimination_order=tuple(self.elimination_order), mocap=checked_mocap(self.mocap, self.frames))
         for body in self.elimination_order:
             self.inertias[body]  # raises where there is no such body
         check_contacts(self, self.contacts)

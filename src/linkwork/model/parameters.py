@@ -22,6 +22,7 @@
 | actuator_gain       | (actuators, 3)   | factors of commands: constant, of the length, of its rate                   |
 | actuator_bias       | (actuators, 3)   | forces without a command: constant, of the length, of its rate              |
 | contact_friction    | (contact pairs,) | coefficients of friction                                                    |
+| mocap               | (mocap, 7)       | placements of mocap bodies in the world: position, quaternion x y z w       |
 
 Rows are in the order of the model. ``inertial_parameters`` has the order of Pinocchio's ``Inertia.toDynamicParameters``
 and of `regressor`s.
@@ -39,12 +40,15 @@ import numpy as np
 from linkwork.errors import InputError
 from linkwork.inputs import finite_floats, not_negative, suggest
 from linkwork.model.arrays import Floats
-from linkwork.model.constraints import Pair
+from linkwork.model.constraints import WORLD, Pair
+from linkwork.model.contacts import ContactShape, changed_shapes
 from linkwork.model.inertia import Inertia
 from linkwork.model.inertial_parameters import six_of, symmetric
 from linkwork.model.lie import VECTOR
 from linkwork.model.model import Model
+from linkwork.model.parts import mocap_frames
 from linkwork.model.placement import Placement, as_placement
+from linkwork.model.rotations import quaternion_matrix, quaternion_of
 
 SLACK = 1e-5
 """What rotational inertias may be beyond those of any mass, as a part of their size: files round them."""
@@ -239,6 +243,49 @@ def _with_friction(robot: Model, x: Floats) -> dict[str, Any]:
     return {"contacts": tuple(replace(p, friction=float(mu)) for p, mu in zip(robot.contacts, x, strict=True))}
 
 
+def mocap_bodies(robot: Model) -> list[str]:
+    """Frames of the world whose placements are given from outside, by name."""
+    return mocap_frames(robot.frames)
+
+
+def _mocap_placements(robot: Model) -> Floats:
+    places = [robot.frames[name].placement for name in mocap_bodies(robot)]
+    return np.array([[*at.position, *quaternion_of(at.rotation)] for at in places]).reshape(-1, 7)
+
+
+def _with_mocap(robot: Model, x: Floats) -> dict[str, Any]:
+    """What moves with mocap bodies: their frames, what they touch others with, and what they look like."""
+    moves = {}
+    for name, (*position, qx, qy, qz, qw) in zip(mocap_bodies(robot), x, strict=True):
+        turn = np.array([qx, qy, qz, qw]) / np.linalg.norm([qx, qy, qz, qw])
+        moves[name] = Placement(position, quaternion_matrix(turn)) * robot.frames[name].placement.inverse()
+
+    def touching(shape: ContactShape) -> ContactShape:
+        return replace(shape, placement=moves[shape.mocap] * shape.placement) if shape.mocap in moves else shape
+
+    def mocap_of(link: str) -> str:
+        return robot.frames[link].mocap if link in robot.frames else ""
+
+    return {
+        "frames": {
+            name: replace(frame, placement=moves[frame.mocap] * frame.placement) if frame.mocap in moves else frame
+            for name, frame in robot.frames.items()
+        },
+        "contacts": changed_shapes(robot.contacts, touching),
+        "shapes": tuple(
+            replace(shape, placement=moves[mocap_of(shape.link)] * shape.placement)
+            if shape.body == WORLD and mocap_of(shape.link) in moves
+            else shape
+            for shape in robot.shapes
+        ),
+    }
+
+
+def _turns(x: Any, name: str) -> None:
+    if not (np.abs(np.asarray(x)[..., 3:]).max(axis=-1, initial=0.0) > 0).all():
+        raise InputError(f"{name}: a quaternion has zero length; rows are position and quaternion x y z w")
+
+
 def _above_zero(x: Any, name: str) -> None:
     if not (np.asarray(x) > 0).all():
         raise InputError(f"{name} must be > 0; the least is {np.min(x):g}")
@@ -340,9 +387,14 @@ PARAMETERS: Mapping[str, Parameter] = MappingProxyType(
             _with_friction,
             not_negative,
         ),
+        "mocap": Parameter("mocap bodies", (7,), mocap_bodies, _mocap_placements, _with_mocap, _turns),
     }
 )
 """All parameters, by name."""
+
+
+GEOMETRIC = frozenset({"joint_position", "anchor_position", "length", "mocap"})
+"""Parameters that open and close loops."""
 
 
 def replace_inertia(inertia: Inertia, **values: Any) -> Inertia:

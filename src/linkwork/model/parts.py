@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from linkwork.conversions import converted_but
 from linkwork.model.activations import ActuatorDynamics
 from linkwork.model.arrays import Floats
+from linkwork.model.constraints import WORLD
 from linkwork.model.joints import Joint
 from linkwork.model.motors import Motor
 from linkwork.model.muscles import Muscle
@@ -177,3 +178,15 @@ class Frame:
     name: str
     body: str
     placement: Placement
+    mocap: str = ""
+    """The mocap body that it moves with: a frame of the world whose placement is given from outside, which has its own
+    name here; empty: none."""
+
+
+def mocap_frames(frames: Mapping[str, Frame]) -> list[str]:
+    """Mocap bodies by name.
+
+    Args:
+        frames: Frames of a mechanism.
+    """
+    return [name for name, frame in frames.items() if frame.mocap == name and frame.body == WORLD]

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +12,7 @@ from linkwork.errors import InputError, ModelError
 from linkwork.inputs import plural, shown, suggest
 from linkwork.model import lie
 from linkwork.model.activations import ACTIVATIONS
-from linkwork.model.arrays import numbers
+from linkwork.model.arrays import Floats, finite_array, numbers
 from linkwork.model.constraints import (
     WORLD,
     CenterOfMass,
@@ -26,7 +26,7 @@ from linkwork.model.constraints import (
 from linkwork.model.contacts import ContactPair, ContactPairs
 from linkwork.model.forces import ForceElement
 from linkwork.model.joints import Free, Spherical
-from linkwork.model.parts import Actuator
+from linkwork.model.parts import Actuator, Frame, mocap_frames
 from linkwork.model.shapes import Ground
 from linkwork.model.tendons import Tendon
 
@@ -188,6 +188,17 @@ def check_contacts(model: Model, contacts: Sequence[ContactPair]) -> None:
             raise ModelError(f"{pair}: both shapes are on body '{pair.first.body}'", subject=pair.name)
         if isinstance(pair.second.solid, Ground):
             raise ModelError(f"{pair}: two planes cannot touch in points", subject=pair.name)
+
+
+def checked_mocap(poses: Mapping[str, Floats], frames: Mapping[str, Frame]) -> dict[str, Floats]:
+    """Placements of mocap bodies by pose, ``(mocap, 7)`` each.
+
+    Args:
+        poses: The placements.
+        frames: Frames of the mechanism.
+    """
+    count = len(mocap_frames(frames))
+    return {name: finite_array(x, (count, 7), f"mocap bodies of pose '{name}'") for name, x in poses.items()}
 
 
 def check_constraint(model: Model, constraint: Constraint) -> None:

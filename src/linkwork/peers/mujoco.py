@@ -115,7 +115,8 @@ class _Writer:
         SensorWriter(self.model, self._name, elements).write(root)
         keys = etree.SubElement(root, "keyframe")
         for k in range(self.model.nkey):
-            names = [name for name, count in (("act", self.model.na), ("ctrl", self.model.nu)) if count]
+            counts = {"act": "na", "ctrl": "nu", "mpos": "nmocap", "mquat": "nmocap"}
+            names = [name for name, count in counts.items() if getattr(self.model, count)]
             state = {name: _numbers(getattr(self.model, f"key_{name}")[k]) for name in ("qpos", *names)}
             self._add(keys, "key", "key", k, **state)
         self._warn()

@@ -18,11 +18,22 @@ import numpy as np
 
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.model.constraints import CenterOfMass
+from linkwork.model.contacts import ContactPairs
 from linkwork.model.joints import atoms_of
 from linkwork.model.model import Model
-from linkwork.model.parameters import acts_as_spring, changed_fields, own_values, pairs_of, parameter
+from linkwork.model.parameters import (
+    acts_as_spring,
+    changed_fields,
+    mocap_bodies,
+    own_values,
+    pairs_of,
+    parameter,
+)
+from linkwork.model.placement import Placement
+from linkwork.model.thresholds import UNBOUNDED
 from linkwork.plans.bodies import size_of
 from linkwork.plans.constraints import body_of_dof
+from linkwork.plans.contacts import GIVEN
 from linkwork.plans.kernel_frames import rounded, rounded_rotation
 from linkwork.plans.layout import Layout, Shape
 from linkwork.plans.tree import Tree, build_tree, merged, regrouped
@@ -116,6 +127,22 @@ LAYOUTS: Mapping[str, Numbers] = {
         {"contact_friction_slot": ("contact_friction_slots",), "contact_friction_place": ("contact_friction_slots",)},
         {},
     ),
+    "mocap": Numbers(
+        {
+            "mocap_frame": ("mocap_frames",),  # frames of constraints that move with mocap bodies, and with which
+            "mocap_frame_of": ("mocap_frames",),
+            "mocap_pair": ("mocap_pairs",),  # pairs of such frames with others,
+            "mocap_pair_first": ("mocap_pairs",),  # 1 where the first of the two is on a mocap body
+            "mocap_shape": ("mocap_shapes",),  # shapes, and the mocap bodies that they move with
+            "mocap_shape_of": ("mocap_shapes",),
+        },
+        {
+            "mocap_frame_rotation": ("mocap_frames", 3, 3),  # placements on the mocap bodies
+            "mocap_frame_position": ("mocap_frames", 3),
+            "mocap_shape_rotation": ("mocap_shapes", 3, 3),
+            "mocap_shape_position": ("mocap_shapes", 3),
+        },
+    ),
 }
 """What plans have for each parameter."""
 
@@ -127,6 +154,7 @@ NEEDED: Mapping[str, str] = {
     "actuator_bias": "actuator_bias",
     "friction": "box_lower",
     "contact_friction": "friction",
+    "mocap": "pair_size",
 }
 """Arrays of a layout without which a parameter has no effect on what is computed from it."""
 
@@ -303,6 +331,65 @@ def _dry_friction(robot: Model, tree: Tree, rows: list[int]) -> dict[str, Any]:
     return {"friction_place": [boxes[k] for k in rows]}
 
 
+def _mocap(robot: Model, tree: Tree, rows: list[int]) -> dict[str, Any]:
+    """Frames, pairs and shapes that move with mocap bodies, and where they are on these."""
+    of = {name: row for row, name in enumerate(mocap_bodies(robot)) if row in rows}
+    _refuse_mocap(robot, of)
+    frames, pairs = list[tuple[int, str, Placement]](), list[tuple[int, bool]]()
+    for k, constraint in enumerate(pairs_of(robot)):
+        ends = zip((tree.pair_first[k], tree.pair_second[k]), constraint.places, constraint.frames(), strict=True)
+        for side, (number, place, at) in enumerate(ends):
+            if robot.frames[place].mocap in of:
+                frames.append((int(number), robot.frames[place].mocap, robot.frames[place].placement * at))
+                pairs.append((k, side == 0))
+    touching = ContactPairs.of(robot.contacts).shapes if hasattr(tree, "shape_body") else ()
+    shapes = [(k, shape.mocap, shape.placement) for k, shape in enumerate(touching) if shape.mocap in of]
+    fields: dict[str, Any] = {
+        "mocap_pair": [k for k, _ in pairs],
+        "mocap_pair_first": [first for _, first in pairs],
+        "pair_turned": np.maximum(
+            tree.pair_turned, np.isin(np.arange(len(tree.pair_turned)), [k for k, f in pairs if f])
+        ),
+    }
+    for what, moved in (("frame", frames), ("shape", shapes)):
+        local = [robot.frames[name].placement.inverse() * at for _, name, at in moved]
+        fields |= {
+            f"mocap_{what}": [number for number, _, _ in moved],
+            f"mocap_{what}_of": [rows.index(of[name]) for _, name, _ in moved],
+            f"mocap_{what}_rotation": np.reshape([rounded_rotation(at.rotation) for at in local], (-1, 3, 3)),
+            f"mocap_{what}_position": np.reshape([rounded(at.position, size_of(robot)) for at in local], (-1, 3)),
+        }
+    if shapes and hasattr(tree, "body_radius"):  # bounds of what is fixed to the world are those of no placement
+        fields["body_radius"] = np.where(np.arange(len(tree.body_radius)) == 0, UNBOUNDED, tree.body_radius)
+        fields["node_radius"] = np.where(tree.node_body == 0, UNBOUNDED, tree.node_radius)
+    if shapes:
+        moving = {number for number, _, _ in shapes}
+        for k in np.flatnonzero(tree.contact_kind == GIVEN).tolist():
+            if moving & {int(tree.contact_first[k]), int(tree.contact_second[k])}:
+                raise UnsupportedFeature(
+                    f"{robot.contacts[k]} is found by coal, which knows mocap bodies where they are drawn: the "
+                    "placement of a mocap body is an input where all of its pairs have kernels"
+                )
+    return fields
+
+
+def _refuse_mocap(robot: Model, of: Mapping[str, int]) -> None:
+    """`UnsupportedFeature` where tendons or force elements are on mocap bodies whose placements are inputs."""
+    for what, parts in (("tendon", [(t, t.sites) for t in robot.tendons]), ("force element", _force_places(robot))):
+        for part, places in parts:
+            on = [robot.frames[place].mocap for place in places if place in robot.frames]
+            if any(name in of for name in on):
+                name = next(name for name in on if name in of)
+                raise UnsupportedFeature(
+                    f"{what} '{part.name}' is on mocap body '{name}', whose placement cannot be an input then; use "
+                    "robot.with_parameters(mocap=...)"
+                )
+
+
+def _force_places(robot: Model) -> list[tuple[Any, list[str]]]:
+    return [(element, [place for place, _ in element.places]) for element in robot.forces]
+
+
 def with_friction_rows(robot: Model, chosen: Sequence[Chosen]) -> Model:
     """The robot with some friction of joints and contacts wherever it is an input, so that its plans have a place for
     it."""
@@ -323,5 +410,6 @@ _FIELDS: Mapping[str, Callable[[Model, Tree, list[int]], dict[str, Any]]] = {
     "actuator_bias": lambda robot, tree, rows: {"actuator_bias_place": rows},
     "friction": _dry_friction,
     "contact_friction": _friction,
+    "mocap": _mocap,
 }
 """Fields of a plan for each parameter, beside those of inertias."""

@@ -50,6 +50,8 @@ class ParameterInputs:
                 f"inertial_parameters are mass, first moment and inertia in one: leave out {', '.join(inertial[:-1])}, "
                 "or take mass, com and inertia instead"
             )
+        if {"mocap", "anchor_position"} <= set(self.names):
+            raise InputError("anchor_position and mocap both say where constraints hold: name one of them")
         if len(set(self.names)) < len(self.names):
             raise InputError(f"parameters are named twice: {', '.join(self.names)}")
         self.values: dict[str, Array] = {one.name: _own(robot, one) for one in self.chosen}

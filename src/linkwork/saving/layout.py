@@ -40,6 +40,9 @@ class Layout:
         self._back = {body: place.inverse() for body, place in self.written.items()}
         self.frames = [f for name, f in model.frames.items() if name != WORLD and name not in model.inertias]
         """Frames besides those of moving bodies and of the world."""
+        for frame in self.frames:
+            if frame.mocap == frame.name:
+                report.leave_out("frames", f"mocap body '{frame.name}'", "its frame is fixed to the world there")
         taken = set(model.frames)
         for body in model.body_names:
             own = model.frames[body].placement

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,12 +18,28 @@ from linkwork.inputs import fresh_floats
 from linkwork.model.checks import check_robot
 from linkwork.model.constraints import Drive
 from linkwork.model.model import Model
+from linkwork.model.parameters import changed_fields
 from linkwork.model.parts import HOME
 from linkwork.quantities.arguments import Array
 from linkwork.quantities.functions import constraint_error, constraint_jacobian
 from linkwork.quantities.motions import has_motions, row_motions
 from linkwork.quantities.scales import joint_units, scales_of, typical_row_units
 from linkwork.simulation.thresholds import RESTING_JOINTS, UNIT_QUATERNION
+
+M = TypeVar("M", bound=Model)
+
+
+def with_mocap_of(robot: M, q: npt.ArrayLike | str | None) -> M:
+    """The robot with its mocap bodies where they are in a pose.
+
+    Args:
+        robot: The mechanism.
+        q: As for `start_of`.
+    """
+    pose = HOME if q is None and HOME in robot.poses else q
+    if not isinstance(pose, str) or pose not in robot.mocap:
+        return robot
+    return replace(robot, **changed_fields(robot, "mocap", robot.mocap[pose]))
 
 
 def start_of(

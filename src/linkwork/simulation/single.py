@@ -21,7 +21,7 @@ from linkwork.simulation.early_end import advice, warn_of_early_end
 from linkwork.simulation.event_runs import EventRun
 from linkwork.simulation.events import events_of
 from linkwork.simulation.given_pairs import with_usable_contacts
-from linkwork.simulation.initial import initial_state, start_of
+from linkwork.simulation.initial import initial_state, start_of, with_mocap_of
 from linkwork.simulation.loop import progress_bar
 from linkwork.simulation.probes import probed, probes_of
 from linkwork.simulation.recorder import M
@@ -78,6 +78,7 @@ def simulate(
         project=project_every,
     )
     controlled = any(one is not None for one in (tau, commands, controller))
+    robot = with_mocap_of(robot, q)
     q, act, of_pose = start_of(robot, q, act, controlled)
     at, rate = initial_state(robot, q, v, options.get("closed", True), start)
     constant = constant_actuation(robot, tau, commands if of_pose is None else of_pose)

@@ -22,6 +22,7 @@ sensors, how geoms look, and which of them may touch. What changes the dynamics 
 | equalities     | equalities                                                       |
 | motors         | actuators: what they drive                                       |
 | servos         | actuators: how they make force                                   |
+| mocap          | mocap bodies, and what moves with them                           |
 | keyframes      | ``qpos0`` and keyframes                                          |
 | sensors        | sensors: what they are on                                        |
 | quaternions    | signs of quaternions, for sensors of orientation                 |
@@ -53,8 +54,9 @@ from linkwork.parsing.mjcf.expansion import expanded
 from linkwork.parsing.mjcf.fluid import fluid_shapes
 from linkwork.parsing.mjcf.inertia import read_inertias, size_and_place, static_inertias
 from linkwork.parsing.mjcf.joints import MjcfJoint, read_joints, with_spring_dampers
-from linkwork.parsing.mjcf.keyframes import read_activations, read_commands, read_poses
+from linkwork.parsing.mjcf.keyframes import read_activations, read_commands, read_mocap, read_poses
 from linkwork.parsing.mjcf.meshes import MeshAssets
+from linkwork.parsing.mjcf.mocap import mocap_names, with_mocap_bodies
 from linkwork.parsing.mjcf.motors import Motors, read_motors, with_muscle_forces, with_resolved_damping_ratios
 from linkwork.parsing.mjcf.quaternions import NeutralOrientations
 from linkwork.parsing.mjcf.sensors import SensorReader
@@ -96,6 +98,7 @@ def _mechanism(document: MjcfDocument, given: LoadSettings, unused: Unused) -> M
     _refuse_sections(document)
     settings, defaults = read_settings(document), Defaults(document)
     tree = read_tree(document, defaults, settings)
+    mocap = mocap_names(tree)
     meshes = MeshAssets(document, defaults, settings.exact_meshes)
     looks = read_looks(document, defaults, settings, meshes)
     joints = read_joints(tree, settings)
@@ -118,7 +121,7 @@ def _mechanism(document: MjcfDocument, given: LoadSettings, unused: Unused) -> M
         if settings.medium and given.medium != "ignore" and not body.is_static:
             builder.shapes(body_name, fluid_shapes(body, inertias[body], settings, meshes))
     if given.contacts is not False:
-        builder.contacts(ContactReader(document, defaults, settings, tree, shapes, unused).pairs())
+        builder.contacts(ContactReader(document, defaults, settings, tree, shapes, mocap, unused).pairs())
     sites, frames = _add_sites(builder, tree, settings, body_names)
     _add_obstacles(builder, places, tendons, body_names, frames)
     for node, tendon in on_frames(tendons, frames):
@@ -140,7 +143,8 @@ def _mechanism(document: MjcfDocument, given: LoadSettings, unused: Unused) -> M
     reader = SensorReader(document, tree, settings, builder, frames, centers, weighed, body_names, neutral)
     for sensor in reader.sensors():
         builder.sensor(sensor)
-    robot = builder.finish()
+    robot = with_mocap_bodies(builder.finish(), tree, frames, mocap)
+    robot = replace(robot, mocap=read_mocap(document, poses, tree, set(mocap.values())))
     if given.medium != "ignore":
         robot = replace(robot, medium=settings.medium)
     robot = with_spring_dampers(robot, joints)

@@ -60,6 +60,7 @@ class ContactReader:
         settings: Its settings.
         tree: Its bodies.
         shapes: The shapes of its bodies.
+        mocap: The mocap bodies that bodies move with.
     """
 
     document: MjcfDocument
@@ -67,6 +68,7 @@ class ContactReader:
     settings: Settings
     tree: Tree
     shapes: Mapping[Body, tuple[LinkShape, ...]]
+    mocap: Mapping[Body, str]
     unused: Unused = field(default_factory=Unused)
     _noted: set[Node] = field(default_factory=set)
     _missing: set[str] = field(default_factory=set)
@@ -117,7 +119,9 @@ class ContactReader:
                     floor = body.parent is None and isinstance(shape.solid, Ground)
                     plain = "ground" if floor else name if len(body.all("geom")) == 1 else f"{name}_{k + 1}"
                     own = shape.name or fresh(plain, taken)
-                    touching = ContactShape(own, name, shape.solid, shape.place, *surface_motion(item.node))
+                    touching = ContactShape(
+                        own, name, shape.solid, shape.place, *surface_motion(item.node), self.mocap.get(body, "")
+                    )
                     geoms[own] = Geom(item.node, body, touching, said)
                 elif said.contype or said.conaffinity:
                     what = item.node.get("mesh") or item.node.get("hfield") or item.node.get("type") or "sphere"

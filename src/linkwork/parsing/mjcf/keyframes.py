@@ -9,6 +9,7 @@ import numpy as np
 
 from linkwork.model.arrays import Floats
 from linkwork.model.joints import Free, Spherical
+from linkwork.model.rotations import quaternion_of
 from linkwork.parsing.mjcf.document import MjcfDocument
 from linkwork.parsing.mjcf.joints import MjcfJoint
 from linkwork.parsing.mjcf.tree import Tree, fresh
@@ -22,7 +23,7 @@ IDENTITY = (0.0, 0.0, 0.0, 1.0)
 """What MuJoCo takes a quaternion below this length for, as in keyframes of zeros that an editor wrote."""
 
 SAME_PLACE = 1e-9
-"""Places of mocap bodies that differ by less, in meters, are the same."""
+"""Placements of mocap bodies whose numbers differ by less are the same."""
 
 Pose = dict[str, Floats]
 
@@ -42,20 +43,39 @@ def read_poses(document: MjcfDocument, tree: Tree, joints: Mapping[str, MjcfJoin
         elif name in poses:
             raise key.error(f"two keyframes are called '{name}'")
         poses[name] = _read_key(key, joints, drawn)
-        _warn_of_the_rest(key, tree, sum(joint.type.nv for joint in joints.values()))
+        if any(key.numbers("qvel", *range(sum(joint.type.nv for joint in joints.values()) + 1)) or ()):
+            warn(
+                key,
+                "a keyframe is a pose without velocities here: qvel is not used",
+            )
     return poses
 
 
-def _warn_of_the_rest(key: Node, tree: Tree, nv: int) -> None:
-    """Say what a keyframe has besides positions, activations and commands: velocities, and moved mocap bodies."""
-    mocap = [body for body in tree.bodies[1:] if body.node.get("mocap") == "true"]
-    moved = np.array(key.numbers("mpos", *range(3 * len(mocap) + 1)) or ())
-    places = np.concatenate([body.world.position for body in mocap] or [np.zeros(0)])[: moved.size]
-    skipped = ["velocities (qvel)"] if any(key.numbers("qvel", *range(nv + 1)) or ()) else []
-    if not np.allclose(moved, places, atol=SAME_PLACE):
-        skipped.append("places of mocap bodies (mpos), which stand where they are drawn")
-    if skipped:
-        warn(key, f"a keyframe is a pose with activations and commands here; not used: {', '.join(skipped)}")
+def read_mocap(document: MjcfDocument, poses: Mapping[str, Pose], tree: Tree, moved: set[str]) -> dict[str, Floats]:
+    """Placements of mocap bodies by keyframe, where they are elsewhere than drawn: position, quaternion ``x y z w``.
+
+    Args:
+        document: The model.
+        poses: What `read_poses` returns.
+        tree: The bodies.
+        moved: Mocap bodies of the mechanism.
+    """
+    bodies = [body for body in tree.bodies[1:] if body.node.get("mocap") == "true"]
+    rows = [k for k, body in enumerate(bodies) if tree.names[body] in moved]
+    drawn = np.array([[*body.world.position, *quaternion_of(body.world.rotation)] for body in bodies]).reshape(-1, 7)
+    placements: dict[str, Floats] = {}
+    names = [name for name in poses if name != QPOS0]
+    for name, key in zip(names, document.inside("keyframe"), strict=True):
+        placed = drawn.copy()
+        for what, columns in (("mpos", [0, 1, 2]), ("mquat", [6, 3, 4, 5])):
+            values = key.numbers(what, 0, len(columns) * len(bodies))
+            if values:
+                placed[:, columns] = np.reshape(values, (-1, len(columns)))
+        lengths = np.linalg.norm(placed[:, 3:], axis=1, keepdims=True)
+        placed[:, 3:] = np.where(lengths >= SHORTEST, placed[:, 3:] / np.maximum(lengths, SHORTEST), IDENTITY)
+        if not np.allclose(placed, drawn, atol=SAME_PLACE, rtol=0.0):
+            placements[name] = placed[rows]
+    return placements
 
 
 def read_activations(document: MjcfDocument, poses: Mapping[str, Pose], na: int) -> dict[str, Floats]:

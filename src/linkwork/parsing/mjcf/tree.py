@@ -65,6 +65,14 @@ class Body:
         return body
 
     @property
+    def mocap(self) -> Body | None:
+        """The mocap body that it moves with."""
+        body: Body | None = self
+        while body is not None and body.node.get("mocap") != "true":
+            body = body.parent
+        return body
+
+    @property
     def is_static(self) -> bool:
         """Whether no joint moves it."""
         return self.carrier.parent is None
