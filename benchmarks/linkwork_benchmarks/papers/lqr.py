@@ -502,8 +502,8 @@ ENTRIES = (
         "generated code where contacts switch",
         "possible contact situations that may arise",
         ("dynamics/forward.py:ForwardDynamics",),
-        "rows are switched by an input of the program: one program serves all sets of contacts",
-        "tests/dynamics/test_forward_calls.py",
+        "`row_regularization` switches rows and `anchor_position` moves them: one program serves all sets of contacts",
+        "tests/dynamics/test_switched_calls.py",
     ),
     future(
         "Sec. X-B",

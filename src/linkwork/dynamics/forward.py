@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -16,6 +15,7 @@ from linkwork.compilers.run import Runner
 from linkwork.compilers.trace.tracing import Trace
 from linkwork.conversions import converted
 from linkwork.dynamics import forward_checks as checks
+from linkwork.dynamics import forward_plans as plans
 from linkwork.dynamics import forward_products as products
 from linkwork.dynamics.dense import dense_solution
 from linkwork.dynamics.implicit_products import Implicit
@@ -24,17 +24,16 @@ from linkwork.dynamics.jacobians.constrained import forward_derivatives
 from linkwork.dynamics.jacobians.trees import JacobiansOf
 from linkwork.dynamics.methods import METHODS, Plan, best_method, check_method, check_parameters, method_tree
 from linkwork.dynamics.solution import PROGRESS, Solution, SolvedBy
-from linkwork.errors import NotConverged, NotFinite
+from linkwork.errors import InputError, NotConverged, NotFinite
 from linkwork.inputs import Auto, ForwardMethod, not_negative
 from linkwork.kernels.constrained.ltl import PROX_LTL
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
 from linkwork.model.parameters import GEOMETRIC
 from linkwork.model.thresholds import UNBOUNDED
-from linkwork.plans.lcaba import any_regularization, has_closed_forms, shares_penalties
 from linkwork.plans.ltl import ltl_tree
 from linkwork.quantities.arguments import Array, frame_names, present, state_not_finite
-from linkwork.quantities.base import BaseEvaluator
+from linkwork.quantities.base import NOTHING, BaseEvaluator
 from linkwork.quantities.computation import Computation
 from linkwork.quantities.differentiable import Differentiated
 from linkwork.quantities.parameters import ParameterNames
@@ -164,35 +163,12 @@ class ForwardDynamics(BaseEvaluator):
         return Runner(self.program) if self._method == "kkt" else super().runner_on(backend)
 
     @property
-    def fallback(self) -> Self | None:
-        """A copy with the plan `Method.fallback`, in native code where this one is compiled; None where both plans are
-        equal.
-        """
-        return self.keep("fallback", self._fallback)
+    def fallback(self) -> ForwardDynamics | None:
+        """A copy with the plan `Method.fallback`, native if this one is compiled; None where the plans are equal."""
+        return self.keep("fallback", lambda: plans.fallback(self))
 
-    def _fallback(self) -> Self | None:
-        plan = METHODS[self.method].fallback if self.hard else None
-        if plan is None:
-            return None
-        program, backend = self.parameter_inputs.program(self.program_of(plan)), self.execution.backend
-        if program.plan_bytes() == self.program.plan_bytes():
-            return None
-        other = self.on(replace(backend, name="plain" if backend.name == "plain" else "native"), program)
-        other.kept["fallback"] = None
-        return other
-
-    def _for_regularization(self, R: Array | None) -> Self:
-        """This evaluator, or the same for rows of a pair whose regularization differs, or is on a GPU (None)."""
-        if not has_closed_forms(self.program.algorithm.layout):
-            return self
-        if R is not None and (R.shape[-1:] != (self.robot.nc,) or shares_penalties(self.program.tree, R)):
-            return self
-        if "any regularization" not in self.kept:
-            program = replace(self.program, tree=any_regularization(self.program.tree))
-            other = self.kept["any regularization"] = self.on(self.execution.backend, program)
-            other.kept["any regularization"] = other
-        general: Self = self.kept["any regularization"]
-        return general
+    def _for_regularization(self, R: Array | None) -> ForwardDynamics:
+        return plans.for_regularization(self, R)
 
     # Held inputs -------------------------------------------------------------------------------------------------
 
@@ -207,11 +183,14 @@ class ForwardDynamics(BaseEvaluator):
             return held
         if METHODS[self.method].needs_mass:
             check_mass_matrix(self.robot)
-        R, none = self.solver.rows(self.robot, dtype.name), np.zeros(self.robot.nc, dtype)
-        if METHODS[self.method].hard:
-            R = np.where(R < UNBOUNDED, 0.0, R).astype(dtype)
+        R, none = self._row_regularization(self.robot, dtype), np.zeros(self.robot.nc, dtype)
         settings = self._iterations(dtype)
         return {**held, "regularization": R, "target": none, "multipliers": none, "settings": settings}
+
+    def _row_regularization(self, robot: Model, dtype: np.dtype[Any]) -> Array:
+        """The regularization of each row of a robot: none of a hard method, unbounded where constraints are off."""
+        R = self.solver.rows(robot, dtype.name)
+        return np.where(R < UNBOUNDED, 0.0, R).astype(dtype) if METHODS[self.method].hard else R
 
     def _iterations(self, dtype: np.dtype[Any]) -> Array:
         """When iterations end, and the scales of the robot, as kernels read them."""
@@ -304,7 +283,7 @@ class ForwardDynamics(BaseEvaluator):
                 raise checks.singular_rows(self.robot, self.method, state_not_finite(self.runner, inputs)) from None
             return self.fallback(q, v, tau, out=out, **named, **parameters)
         by = self.kept.get("by") or self._first_solution(q, v, result)
-        if by.watched and self.hard and not self._rows_suffice(by, result):
+        if by.watched and self.hard and not self.rows_suffice(by, result):
             assert self.fallback is not None
             return self.fallback(q, v, tau, out=out, **named, **parameters)
         solution = Solution(a, by, result)
@@ -329,10 +308,14 @@ class ForwardDynamics(BaseEvaluator):
         other.kept["by"] = self.solved_by
         return other
 
-    def _rows_suffice(self, by: SolvedBy, result: Array) -> bool:
+    def rows_suffice(self, by: SolvedBy, result: Array) -> bool:
         """Whether a method without regularization found its rows independent; False where another plan may do so.
 
         Raises an error where rows are dependent, or contradict each other.
+
+        Args:
+            by: The method, and the bounds below which its results need verification.
+            result: Results of a call, as `ResultLayout`.
         """
         if self.fallback is not None:
             return bool((result[..., PROGRESS] > by.least).all())
@@ -354,38 +337,52 @@ class ForwardDynamics(BaseEvaluator):
         by = self.keep("by", lambda: self.solved_by) if self.bound else None
         return Solution(results[0], by, results[1] if self.bound else None)
 
-    def bind(self, *inputs: Array, out: Array | Sequence[Array], **parameters: Array) -> Callable[[], None]:
+    def bind(
+        self,
+        *inputs: Array,
+        out: Array | Sequence[Array],
+        multipliers: Array | None = None,
+        target: Array | None = None,
+        regularization: Array | None = None,
+        **parameters: Array,
+    ) -> Callable[[], None]:
         """A call without arguments; see `Evaluator.bind`. ``out`` is a, or (a, result), the result as `ResultLayout`.
 
         With the result nothing is raised where rows are dependent: of a hard method, its first number says how
         independent they are. With a alone it is an error, as in a call.
 
+        Constraints are switched between calls by writing to ``regularization`` what `row_regularization` returns, and
+        moved by an ``anchor_position`` that is an input (`parameters`): neither plans nor compiles anything.
+
         Args:
             inputs: ``q``, ``v``, ``tau`` and, where frames were named, wrenches.
             out: ``(a, result)``, or ``a`` alone; of a tree, ``a``.
+            multipliers: Forces that iterations start from, ``(..., nc)``.
+            target: Accelerations of rows beyond those of their gains, ``(..., nc)``.
+            regularization: Regularization of each row, ``(..., nc)``: not negative, `row_regularization` by default.
             parameters: Parameters of the robot that are inputs, by name; the robot's own by default.
         """
         if self._method == "kkt":
             raise checks.no_kernel("bind")
-        return super().bind(*inputs, out=out, **parameters)
+        named = present({"multipliers": multipliers, "target": target, "regularization": regularization})
+        if named and not self.bound:
+            raise InputError(f"'{self.robot.name}' has no enabled constraint: bind takes no {', '.join(named)}")
+        other = self
+        if regularization is not None:
+            not_negative(regularization, "regularization")
+            other = self._for_regularization(None)
+        return super(ForwardDynamics, other.holding(named) if named else other).bind(*inputs, out=out, **parameters)
+
+    def row_regularization(self, enabled: Mapping[str, bool] = NOTHING) -> Array:
+        """The regularization of each row, ``(nc,)``, accelerations for a unit of its force; unbounded where it is off.
+
+        Args:
+            enabled: Whether constraints act, by name; the others as in the robot.
+        """
+        return self._row_regularization(self.robot.switched(enabled), self.dtype).copy()
 
     def _verification(self, alone: bool) -> Callable[[Sequence[Array]], bool | None] | None:
-        by, fallback = self.solved_by, self.fallback
-        if not self.hard or (not alone and fallback is None):
-            return None
-
-        def verify(arrays: Sequence[Array]) -> bool:
-            result = arrays[-1]
-            accepted = result.ndim == 1 and by.least < result[PROGRESS] <= by.most
-            if accepted or self._rows_suffice(by, result):
-                return False
-            assert fallback is not None
-            fallback.runner.evaluate(arrays[:-2], arrays[-2:])
-            if alone:
-                checks.check_rows(self.robot, self.method, result)
-            return True
-
-        return verify
+        return plans.verification(self, alone)
 
     # Derivatives -------------------------------------------------------------------------------------------------
 
