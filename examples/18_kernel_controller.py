@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A controller as kernel text: compiled with the steps, for one robot and for a thousand with targets of their own."""
+"""A controller as kernel code: compiled with the steps, for one robot and for a thousand with targets of their own."""
 
 from __future__ import annotations
 

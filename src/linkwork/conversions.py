@@ -134,7 +134,7 @@ WORDS = {
     "Model": "a Mechanism (from load, Builder or compose)",
     "BaseEvaluator": "an evaluator, such as ForwardDynamics(robot)",
 }
-"""What classes are called where an object of another one was given."""
+"""Names of classes in errors about objects of other classes."""
 
 
 def conversion(annotation: str, known: Mapping[str, Any]) -> Callable[[Any, str], Any] | None:

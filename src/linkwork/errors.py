@@ -129,7 +129,7 @@ class DeviceError(LinkworkError):
 
 
 class KernelError(LinkworkError):
-    """Kernel text says something that is outside its language.
+    """Kernel code says something that is outside its language.
 
     Args:
         message: The feature.

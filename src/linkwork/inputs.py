@@ -112,7 +112,7 @@ Quantity = Literal[
     "element_forces",
     "element_states",
 ]
-"""What an `Evaluator` can compute: `quantities.evaluator.QUANTITIES`."""
+"""Quantities of an `Evaluator`: `quantities.evaluator.QUANTITIES`."""
 
 Reference = Literal["local", "aligned", "world"]
 """Axes of vectors at frames: `quantities.evaluator.REFERENCES`."""
@@ -121,7 +121,7 @@ Precision = Literal["float64", "float32"]
 """Numbers that machine code computes with."""
 
 BackendName = Literal["plain", "native", "specialized", "cuda"]
-"""What runs a program: the Python text itself, machine code for every robot, machine code for one, those on a GPU."""
+"""Backends of programs: the Python code itself, machine code for every robot, machine code for one, those on a GPU."""
 
 DeviceCode = Literal["specialized", "native"]
 """Machine code on a GPU: for one robot, or for every robot."""
@@ -142,7 +142,7 @@ ContactSolver = Literal["newton", "admm", "pgs"]
 """Solvers of steps with contacts: `contact.step.SOLVERS`."""
 
 JointProperty = Literal["limits", "damping", "friction"]
-"""What joints may lose where `Mechanism.optimized` lets them close loops: `mechanism.connections.PROPERTIES`."""
+"""Properties that joints may lose where `Mechanism.optimized` cuts them: `mechanism.connections.PROPERTIES`."""
 
 ContactStiffness = Literal["hard", "soft"]
 """Rigid contacts, or compliant ones as in MuJoCo."""

@@ -119,7 +119,7 @@ class _Constants(ast.NodeTransformer):
 
 
 def bounded_text(text: str, precision: Precision) -> dict[str, Any]:
-    """The names of a module of kernel text whose constants, too, have error bounds."""
+    """The names of a module of kernel code whose constants, too, have error bounds."""
     tree = ast.fix_missing_locations(_Constants().visit(ast.parse(HEAD + text)))
     names: dict[str, Any] = {"constant": precision.constant, "float": lambda k: precision.constant(float(k))}
     exec(compile(tree, "bounded", "exec"), names)

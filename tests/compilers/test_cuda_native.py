@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Native code on ``"cuda"`` without a GPU: kernel text that reads the plan, the same LLVM module run on the host."""
+"""Native code on ``"cuda"`` without a GPU: kernel code that reads the plan, the same LLVM module run on the host."""
 
 from __future__ import annotations
 

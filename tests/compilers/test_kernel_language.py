@@ -337,7 +337,7 @@ REFUSED = {
     "what a loop sets, after it": Refused(
         "for k in range(tree.n):\n    x = q[k]\ny[0] = x  #!", "x is set inside a loop that may not run: set it before"
     ),
-    "a constant that kernel text would change": Refused("X += 1.0  #!", "X is used before", "X = 1.0\n\n\n"),
+    "a constant that kernel code would change": Refused("X += 1.0  #!", "X is used before", "X = 1.0\n\n\n"),
     # Arrays and tuples
     "an array of tree written": Refused("tree.mass[0] = 1.0  #!", "read-only"),
     "an input written": Refused("q[0] = 1.0  #!", "read-only"),
@@ -426,7 +426,7 @@ def test_text_with_the_wrong_number_of_arguments_is_refused(tmp_path: Path) -> N
 def test_a_kernel_made_of_a_string_has_no_text() -> None:
     names: dict[str, Any] = {}
     exec("def text(tree, w, q, r, y):\n    y[0] = 1.0\n", names)
-    with pytest.raises(KernelError, match=r"the text of text cannot be read.*def, in a file"):
+    with pytest.raises(KernelError, match=r"the code of text cannot be read.*def, in a file"):
         native.module(algorithm(names["text"]), SCALAR)
 
 

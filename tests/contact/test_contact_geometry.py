@@ -612,7 +612,7 @@ def test_a_robot_without_contacts_is_refused() -> None:
         lw.contact.ContactGeometry(lw.zoo.pendulum(2))
 
 
-# Pairs without kernel text --------------------------------------------------------------------------------------------
+# Pairs without kernel code --------------------------------------------------------------------------------------------
 
 
 def cube_file(folder: Path) -> Mesh:

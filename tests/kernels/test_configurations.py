@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Configurations in kernel text: as `model.lie` has them, near the places where formulas divide by zero, and their
+"""Configurations in kernel code: as `model.lie` has them, near the places where formulas divide by zero, and their
 derivatives."""
 
 from __future__ import annotations

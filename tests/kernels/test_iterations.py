@@ -34,7 +34,7 @@ LANES = best_lanes("float64")
 ITERATED = tuple(name for name, method in METHODS.items() if method.iterates and not method.closed)
 """Methods whose rows all have a regularization."""
 KERNELS = tuple(name for name, m in METHODS.items() if m.algorithm is not None and name != "aba" and m.exact)
-"""Every method that is kernel text for constraints."""
+"""Every method that is kernel code for constraints."""
 
 
 @cache

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Products with Jacobians: against complex steps of kernel text, against each other, by all methods and backends."""
+"""Products with Jacobians: against complex steps of kernel code, against each other, by all methods and backends."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Controllers that are kernel text: the same motion as under Python's, in machine code, lanes, threads and processes.
+"""Controllers that are kernel code: the same motion as under Python's, in machine code, lanes, threads and processes.
 
 Gains are powers of two where torques are compared to the last bit: products with them are exact, so that it does not
 matter whether machine code fuses a product with the sum around it. Trajectories are compared to rounding: where a step

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Derivatives of kernel text by complex steps: exact to rounding, by no code of ours but the text itself."""
+"""Derivatives of kernel code by complex steps: exact to rounding, by no code of ours but the text itself."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FURTHER = 6
 
 
 class Step:
-    """A complex number that kernel text takes for a scalar."""
+    """A complex number that kernel code takes for a scalar."""
 
     __slots__ = ("z",)
 

@@ -50,7 +50,7 @@ PAIRS = (
     ("box", "capsule"),
     ("box", "box"),
 )
-"""Kinds of pairs that have kernel text for all backends; height fields aside."""
+"""Kinds of pairs that have kernel code for all backends; height fields aside."""
 
 NATIVE_PAIRS = (
     ("cylinder", "capsule"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Small algorithms of kernel text, and every backend that runs them, without the cache: for tests of the compilers."""
+"""Small algorithms of kernel code, and every backend that runs them, without the cache: for tests of the compilers."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Kernel text in long doubles: results with as many more digits as the machine has, by no other code."""
+"""Kernel code in long doubles: results with as many more digits as the machine has, by no other code."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WIDER = np.finfo(np.longdouble).eps < 1e-18
 
 
 class Long:
-    """A long double that kernel text takes for a scalar."""
+    """A long double that kernel code takes for a scalar."""
 
     __slots__ = ("x",)
 

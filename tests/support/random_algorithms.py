@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Random algorithms: layouts, trees, and kernel text for them (`random_kernels`), with and without iterations."""
+"""Random algorithms: layouts, trees, and kernel code for them (`random_kernels`), with and without iterations."""
 
 from __future__ import annotations
 

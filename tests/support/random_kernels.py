@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Random kernel text: programs of loops, branches, tuples, calls and arithmetic that are right by construction.
+"""Random kernel code: programs of loops, branches, tuples, calls and arithmetic that are right by construction.
 
 Indices are inside their arrays, everything is written before it is read, divisors are at least one. All choices are
 Hypothesis's, so that a program that fails is made smaller.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A number with a bound on its rounding error: kernel text runs on it, and says how far backends may be apart.
+"""A number with a bound on its rounding error: kernel code runs on it, and says how far backends may be apart.
 
 Each operation adds `ULPS` roundings of its result to what its operands bring in. That covers machine code that fuses
 multiplications and additions, gathers constants, or multiplies by a reciprocal.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Projected RNEA (**clusters** Section II-C): torques of the tree, and the explicit form of all rows, dense.
 
-``G' rnea(G y'' + g)``: what inverse dynamics of a robot with loops is without clusters. It is kernel text like that of
+``G' rnea(G y'' + g)``: what inverse dynamics of a robot with loops is without clusters. It is kernel code like that of
 the package, so that it can be run by every backend, with kinematics done once.
 """
 

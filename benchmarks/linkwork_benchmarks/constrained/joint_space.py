@@ -2,7 +2,7 @@
 """What papers compare with in joint space: LTL-s (**lqr** Section IX-C), and the factor of the KKT matrix alone
 (**proximal** Section V-B).
 
-Both are kernel text like that of the package, so that every backend runs them and their operations are counted.
+Both are kernel code like that of the package, so that every backend runs them and their operations are counted.
 
 **LTL-s** solves the soft Gauss principle (**lqr** Eq. 50; proxLTLs of **loops**, Eqs. 14a and 15, after one iteration):
 ``(M + J' R^-1 J) a = tau - c + J' R^-1 k``. Of constraints to the world the matrix has the zeros of the mass matrix,

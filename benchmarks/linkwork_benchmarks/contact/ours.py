@@ -79,7 +79,7 @@ def swimmer(links: int) -> lw.Mechanism:
 
 
 def whole_step(robot: lw.Mechanism, solver: Any, residual: float, q: Floats, v: Floats, most: int | None) -> Run:
-    """A whole step from a state, cold start; `Unable` where contacts of the scene have no kernel text yet."""
+    """A whole step from a state, cold start; `Unable` where contacts of the scene have no kernel code yet."""
     gravity = float(np.linalg.norm(robot.gravity))
     unit = contact_scales(robot).velocity(gravity, DT)
     step = ContactStep(robot, DT, solver, tolerance=residual / unit, max_iterations=most, threads=1)

@@ -59,7 +59,7 @@ QUANTITIES = (
     "constraint-bias",
     "step",
 )
-"""What ``export`` writes programs of."""
+"""Quantities that ``export`` writes programs of."""
 
 PROPERTIES = ("limits", "damping", "friction")
 """Of joints, which they may lose: `mechanism.connections.PROPERTIES`, which is not imported for a list of names."""

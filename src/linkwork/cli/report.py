@@ -127,7 +127,7 @@ class ActuatorReport:
     also: dict[str, float]
     """Gears of further joints that it drives."""
     refused: str
-    """What it is, if its force is not modeled."""
+    """Its kind, if its force is not modeled."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ class SensorReport:
     name: str
     type: str
     of: str
-    """What it is on; empty for one of the whole robot."""
+    """The part that it is on; empty for one of the whole robot."""
     refused: str
     """Why it is not computed; empty where it is."""
 
@@ -150,7 +150,7 @@ class ContactReport:
     shapes: tuple[str, str]
     """Their names."""
     solids: tuple[str, str]
-    """What they are: Box, Sphere, and so on."""
+    """Their kinds: Box, Sphere, and so on."""
     bodies: tuple[str, str]
     slots: int | None
     """Contact points; None: what the shapes need."""
@@ -207,7 +207,7 @@ class ModelReport:
     warnings: tuple[str, ...]
     """Warnings; ``linkwork check --strict`` treats each as an error."""
     notes: tuple[str, ...]
-    """What is worth knowing."""
+    """Notes."""
 
     def as_json(self) -> dict[str, Any]:
         """The report as dictionaries, lists and numbers."""

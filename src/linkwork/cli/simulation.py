@@ -45,7 +45,7 @@ class SimulationResult:
     """Seconds of computing."""
     warnings: list[str]
     ground: str = ""
-    """What was done to let the robot stand; nothing where the file has a ground and the robot is above it."""
+    """Contacts that were added to let the robot stand; none where the file has a ground and the robot is above it."""
 
     def as_json(self) -> dict[str, Any]:
         """The report for JSON; keys are explained in docs/reference/cli.md."""

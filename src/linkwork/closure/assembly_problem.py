@@ -144,7 +144,7 @@ class Problem:
             self.lower[at], self.upper[at] = np.clip([robot.lower[at], robot.upper[at]], -FAR, FAR)
         rows, mobile = self.rows / typical_row_units(robot), self.free * joint_units(robot)
         self.arrays = (rows, mobile, self.lower, self.upper)
-        """What a descent reads beside configurations and settings."""
+        """Inputs of a descent beside configurations and settings."""
         self.rounding = 0.0
         """Errors up to this, without units, are known to be those of rounded numbers: found by the first search."""
         self._settings: dict[tuple[float | None, int], Floats] = {}

@@ -22,7 +22,7 @@ FAILED = 10.0
 """Residuals of a design that cannot be assembled, in units of the goals' size."""
 
 Free = Mapping[str, Mapping[str, Any]]
-"""What may change: by parameter and name, axes of a point (``"xz"``; of an anchor, one text for each end)."""
+"""Parameters that may change: by parameter and name, axes of a point (``"xz"``; of an anchor, one for each end)."""
 
 
 @dataclass(frozen=True)

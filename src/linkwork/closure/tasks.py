@@ -117,7 +117,7 @@ class PostureTask:
 
 
 Task = FrameTask | CenterOfMassTask | PostureTask
-"""What inverse kinematics takes."""
+"""Tasks of inverse kinematics."""
 
 
 def _position(position: npt.ArrayLike) -> Floats:

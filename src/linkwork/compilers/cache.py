@@ -124,7 +124,7 @@ def _file_digest(path: Path) -> bytes:
 
 @cache
 def sources() -> tuple[Path, ...]:
-    """The files with kernel text, and those that make machine code of it."""
+    """The files with kernel code, and those that make machine code of it."""
     names = ("activations.py", "expressions.py", "functions.py", "joints.py", "pairs.py", "sensors.py", "thresholds.py")
     modules = [ROOT / "model" / name for name in names]
     packages = ("plans", "kernels", "compilers")

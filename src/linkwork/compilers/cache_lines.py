@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Cache lines that a program touches: its text, run as it stands on arrays that note where they are read and written.
 
-No clock and no simulator: as with operations, the number is exact for the arrays of the text (plan, work arrays, inputs
+No clock and no simulator: as with operations, the number is exact for the arrays of the code (plan, work arrays, inputs
 and outputs, each from the start of a line on), and the same on every machine. What machine code keeps on its stack, and
 the code itself, are not counted.
 """

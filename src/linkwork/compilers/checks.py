@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Kernel text from outside the package is checked before it runs, by whichever backend: it cannot end the process.
+"""Kernel code from outside the package is checked before it runs, by whichever backend: it cannot end the process.
 
 First it is compiled: what is outside the language is a `KernelError` for plain Python and straight-line programs, too.
 Then checked code (`guards`) is run once for the plan of the robot. Branches, loops and indices depend on the integers
@@ -40,7 +40,7 @@ _PASSED: set[bytes] = set()
 
 
 def check(program: Program) -> None:
-    """Raise a `KernelError` where kernel text from outside the package is outside its language, or at fault.
+    """Raise a `KernelError` where kernel code from outside the package is outside its language, or at fault.
 
     Args:
         program: The program.
@@ -85,7 +85,7 @@ def run_checked(algorithm: Algorithm, program: Program) -> None:
         algorithm: Its kernels.
         program: The plan.
     """
-    from linkwork.compilers.entry.entry_point import watch  # which is made of kernel text itself
+    from linkwork.compilers.entry.entry_point import watch  # which is made of kernel code itself
     from linkwork.compilers.language.values import source_of
 
     code = native.code(algorithm, ONE, checked=True)
@@ -132,11 +132,11 @@ def _check_record(algorithm: Algorithm, program: Program) -> None:
 
 @contextmanager
 def located(algorithm: Algorithm) -> Iterator[None]:
-    """A context in which errors of Python in kernel text from outside the package become `KernelError` with file and
+    """A context in which errors of Python in kernel code from outside the package become `KernelError` with file and
     line.
 
     Args:
-        algorithm: Whose text is run as Python.
+        algorithm: Whose code is run as Python.
     """
     try:
         yield

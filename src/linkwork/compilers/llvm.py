@@ -28,7 +28,7 @@ LEVELS = {
     "x86-64-v3": {"avx2", "fma", "bmi", "bmi2", "f16c", "lzcnt", "movbe"},
     "x86-64-v4": {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"},
 }
-"""What each level of x86-64 adds to those before."""
+"""Features that each level of x86-64 adds to those before."""
 
 _LOCK = threading.RLock()
 _NUMBERS = count()

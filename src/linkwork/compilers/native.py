@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Machine code that is generic in the mechanism: kernel text compiled once, topology being data.
+"""Machine code that is generic in the mechanism: kernel code compiled once, topology being data.
 
-A module of native code is the text of an algorithm (`lowering`), for one state or one state a lane, in a loop over the
+A module of native code is the code of an algorithm (`lowering`), for one state or one state a lane, in a loop over the
 states of a batch (`batch`). It reads a *context*: words that hold the sizes of the mechanism, addresses of its arrays,
 of work arrays, and of the memory where states are in lanes.
 """
@@ -114,7 +114,7 @@ def guarded_module(
         lowered = unit.root(text, (Fixed(tree), Fixed(work), *kinds))
         if lowered.result is not None:
             source = source_of(text)
-            raise source.error(source.tree, "the text of an algorithm returns no value: write it to an output")
+            raise source.error(source.tree, "the code of an algorithm returns no value: write it to an output")
 
         def call(rows: Sequence[str]) -> list[str]:
             operands = [f"ptr {row}" for row in rows]

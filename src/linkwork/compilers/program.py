@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A program, which is kernel text with the plan of one robot, and a backend, which says how programs are run."""
+"""A program, which is kernel code with the plan of one robot, and a backend, which says how programs are run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Derivation:
     """The derivation of a program from the traces of others, as of derivatives."""
 
     key: str
-    """What is made of them: with their texts and plans, it names machine code in the cache."""
+    """Version of generated code: with kernels and plans, it names machine code in the cache."""
     sources: tuple[Program, ...]
     """The programs that are traced."""
     trace: Callable[[int], Trace]
@@ -47,7 +47,7 @@ class Program:
     motors: int = 0
     """Number of motors, for the message about torques of motors in place of torques of joints."""
     derivation: Derivation | None = None
-    """Of a program without kernel text of its own: what its straight-line code is made of."""
+    """Of a program without kernel code of its own: what its straight-line code is made of."""
 
     @classmethod
     def of_robot(cls, robot: Model, algorithm: Algorithm, tree: Tree) -> Program:
@@ -55,7 +55,7 @@ class Program:
 
         Args:
             robot: The mechanism.
-            algorithm: Kernel text and the shapes of its arrays.
+            algorithm: Kernel code and the shapes of its arrays.
             tree: The plan of the robot that the algorithm reads.
         """
         motors = len(robot.actuators) or sum(j.type.nv for j in robot.joints if j.actuated)
@@ -95,7 +95,7 @@ class Program:
             ) from None
 
     def content(self) -> tuple[str | bytes, ...]:
-        """All that straight-line code depends on, beside the text of the package: parts of its name in the cache."""
+        """All that straight-line code depends on, beside the code of the package: parts of its name in the cache."""
         if self.derivation is not None:
             parts = [part for source in self.derivation.sources for part in source.content()]
             return (self.algorithm.name, self.derivation.key, *parts)

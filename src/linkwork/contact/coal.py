@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Contact points of pairs without kernel text, by coal: ``pip install 'linkwork[collide]'``.
+"""Contact points of pairs without kernel code, by coal: ``pip install 'linkwork[collide]'``.
 
 These pairs (`plans.contacts.GIVEN`) are those with meshes, those of two cylinders, and those of a cylinder or an
 ellipsoid and anything but a plane or a sphere. Their contact points enter kernels as data: an input
@@ -41,7 +41,7 @@ GAPS_DIFFER = 10.0
 
 
 class GivenContacts:
-    """Contact points of the pairs of a robot that have no kernel text: ``given(q)``, ``(..., ngiven, 7)``.
+    """Contact points of the pairs of a robot that have no kernel code: ``given(q)``, ``(..., ngiven, 7)``.
 
     Args:
         robot: The mechanism.
@@ -61,7 +61,7 @@ class GivenContacts:
         self.native = native
         planned = [planned_pair(pair, meshes if native else None) for pair in robot.contacts]
         self.pairs: tuple[ContactPair, ...] = tuple(one.pair for one in planned if one.code == GIVEN)
-        """The pairs that have no kernel text."""
+        """The pairs that have no kernel code."""
         self.slots: tuple[int, ...] = tuple(one.slots for one in planned if one.code == GIVEN)
         """Number of contact points each of them has."""
         self._solids: dict[ContactShape, _Solid] = {}

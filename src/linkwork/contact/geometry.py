@@ -90,7 +90,7 @@ class ContactGeometry(BaseEvaluator):
     """Where the contact pairs of a robot touch, or are nearest to each other: ``geometry(q).gaps``.
 
     Pairs of planes, spheres, capsules, boxes, cylinders, ellipsoids and height fields run as compiled code where there
-    is kernel text for them. Others, meshes above all, are found by coal, state by state: ``linkwork[collide]``.
+    is kernel code for them. Others, meshes above all, are found by coal, state by state: ``linkwork[collide]``.
 
     Args:
         robot: The mechanism, with at least one contact pair.
@@ -109,7 +109,7 @@ class ContactGeometry(BaseEvaluator):
         if not robot.contacts:
             raise UnsupportedFeature(f"robot '{robot.name}' has no contacts: give it some, robot.with_contacts(...)")
         self.given = GivenContacts(robot, meshes, native=native)
-        """Contact points of pairs without kernel text: ``given(q)``, ``(..., ngiven, 7)``."""
+        """Contact points of pairs without kernel code: ``given(q)``, ``(..., ngiven, 7)``."""
 
         def program() -> Program:
             if native:
@@ -143,7 +143,7 @@ class ContactGeometry(BaseEvaluator):
     def bind(self, *inputs: Array, out: Array | Sequence[Array], **parameters: Array) -> Callable[[], None]:
         """A call without arguments that reads these arrays and writes ``out``, allocating nothing: for control loops.
 
-        Where pairs have no kernel text, ``given`` is read, too, and the caller fills it: ``given[...] =
+        Where pairs have no kernel code, ``given`` is read, too, and the caller fills it: ``given[...] =
         geometry.given(q)``.
 
         Args:
@@ -153,7 +153,7 @@ class ContactGeometry(BaseEvaluator):
         """
         if len(inputs) == 1 and self.given.pairs:
             raise InputError(
-                f"{self.given.pairs[0]} has no kernel text: bind q and given, an array of shape "
+                f"{self.given.pairs[0]} has no kernel code: bind q and given, an array of shape "
                 f"(..., {self.given.count}, 7), and fill it before each call, given[...] = geometry.given(q)"
             )
         return super().bind(*inputs, out=out, **parameters)

@@ -132,7 +132,7 @@ def joint_inverse_inertias(robot: Model) -> Floats:
 
 @computed_once
 def tendon_inverse_inertias(robot: Model) -> Floats:
-    """(tendons,) inverse inertia that the length of each tendon feels: the diagonal of ``J M^-1 J'`` at the neutral
+    """(tendons,) apparent inverse inertia along each tendon: the diagonal of ``J M^-1 J'`` at the neutral
     configuration, or the largest of the others where that is zero."""
     if not robot.tendons:
         return np.zeros(0)
@@ -154,12 +154,12 @@ def tendon_units(robot: Model) -> Floats:
     """(tendons,) what makes a velocity of the rate of a tendon's length: one, or of fixed tendons a length of the robot
     over their coefficients of joints that turn."""
     units = velocity_units(robot)
-    found = np.ones(len(robot.tendons))
+    scales = np.ones(len(robot.tendons))
     for t, tendon in enumerate(robot.tendons):
         if tendon.joints:
             rates = [c / units[robot.v_index(name)] for name, c in tendon.joints.items()]
-            found[t] = 1.0 / (float(np.linalg.norm(rates)) or 1.0)
-    return found
+            scales[t] = 1.0 / (float(np.linalg.norm(rates)) or 1.0)
+    return scales
 
 
 def loop_row_regularization(robot: Model, regularization: float, dtype: str) -> Floats:

@@ -287,7 +287,7 @@ class ContactStep(BaseEvaluator):
 
     @property
     def given(self) -> GivenContacts:
-        """Contact points of pairs without kernel text, by coal: ``given(q)``, ``(..., ngiven, 7)``."""
+        """Contact points of pairs without kernel code, by coal: ``given(q)``, ``(..., ngiven, 7)``."""
         return self.keep(GivenContacts, lambda: GivenContacts(self.robot, self.options.meshes, native=self.reduced))
 
     # Derivatives ---------------------------------------------------------------------------------------------------
@@ -342,7 +342,7 @@ class ContactStep(BaseEvaluator):
             v: Joint velocities, ``(..., nv)``.
             tau: Joint torques, ``(..., nv)``; by default none.
             wrenches: External wrenches on the frames that were named, ``(..., frames, 6)``; by default none.
-            given: Contact points of pairs without kernel text, ``(..., ngiven, 7)``: gap, point and normal in the
+            given: Contact points of pairs without kernel code, ``(..., ngiven, 7)``: gap, point and normal in the
                 world; by default those that coal finds.
             start: The solution of the step before (warm start), or its `ContactSolution.warm_start`.
             out: Arrays to write the configuration and velocities after the step to; by default new ones.

@@ -53,7 +53,7 @@ DRAWN = 1e250
 """Curves are cut off here, where matplotlib's own numbers are about to overflow."""
 
 Panel = tuple[str, dict[str, Array]]
-"""What is drawn on one pair of axes: words for it, and curves by name."""
+"""Curves of one pair of axes by name, and their label."""
 
 DEFAULT = ("positions", "energy", "errors", "forces", "contacts")
 """Quantities that are drawn unless others are chosen."""
@@ -353,7 +353,7 @@ QUANTITIES: dict[str, Callable[[Motion, Sequence[str] | None], list[Panel]]] = {
     "forces": _forces,
     "contacts": _contacts,
 }
-"""What can be drawn, by name."""
+"""Quantities that can be drawn, by name."""
 
 
 def _widen(axis: Any, words: str) -> None:

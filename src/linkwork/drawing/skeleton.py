@@ -29,7 +29,7 @@ LIMBS = ("#34495e", "#1f77b4", "#d98c1f", "#7b5ea7", "#2a9d8f", "#a05195", "#6b8
 STEEP = 0.1
 """Planes that turn away further, by the cosine of the angle, are no grounds."""
 FLAT = 0.05
-"""What is thinner than this part of its size is looked at from the front."""
+"""Relative thickness below which a robot is drawn from the front."""
 
 IMMENSE = 1e9
 """A coordinate beyond this, in meters or radians, is that of a trajectory that blew up: the robot would not be seen."""

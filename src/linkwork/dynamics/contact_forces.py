@@ -28,7 +28,7 @@ PIVOT = 2
 """Where the last output of `kernels.contact.forces` has the least pivot."""
 
 TOLERANCE, SINGLE_TOLERANCE = 1e-11, 1e-5
-"""What may be unmet when iterations end, as a part of what is required; in single precision."""
+"""Residual at which iterations end, relative to the required torques; in single precision."""
 MAX_ITERATIONS = 60
 PROXIMAL, SINGLE_PROXIMAL = (1e-3, 1e-8, 1e-5), (1e-2, 1e-4, 1e-3)
 """Weight of the proximal term to start with, the least, and the one at which what contacts miss is final."""
@@ -126,7 +126,7 @@ class BearingContacts:
     balance: Array = field(repr=False)
     """The largest of ``unmet`` and of what is required, without units of length, ``(..., 2)``."""
     allowed: float = field(repr=False)
-    """What may be unmet, as a part of what is required."""
+    """Residual at which iterations end, relative to the required torques."""
 
     @property
     def forces(self) -> Mapping[str, Array]:

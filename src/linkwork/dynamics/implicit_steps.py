@@ -160,7 +160,7 @@ class Steps:
         self.steps: list[Step] = []
         self.masks: list[str] = []
         self.numbers: Iterator[int] = count() if outer is None else outer.numbers
-        """What makes names unique, those of inner steps too."""
+        """Prefix that makes names unique, those of inner steps too."""
         self.layout = ResultLayout(len(system.zero))
         if outer is None:
             forces = self.equations.solution[1]

@@ -268,7 +268,7 @@ class InverseDynamics(BaseEvaluator):
             count = len(self.execution.held["given"])
             if count and (len(given) < 5 or given[4] is None) and named.get("given") is None:
                 raise InputError(
-                    f"{count} contact points of '{self.robot.name}' have no kernel text: pass them, "
+                    f"{count} contact points of '{self.robot.name}' have no kernel code: pass them, "
                     "given=ContactGeometry(robot).given(q)"
                 )
         return super().input_arrays(given, named, parameters, once=once)

@@ -36,7 +36,7 @@ class InverseSolution:
     state: tuple[npt.ArrayLike, npt.ArrayLike] = field(repr=False, kw_only=True)
     """The configuration and the joint velocities that it is for."""
     contacts: BearingContacts | None = field(default=None, repr=False, kw_only=True)
-    """What contacts bear, where they do."""
+    """Contact forces, where contacts bear load."""
 
     @property
     def contact_forces(self) -> Mapping[str, Array]:

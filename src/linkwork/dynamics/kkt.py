@@ -169,7 +169,7 @@ class KKTFactor(Operator):
         self.q = _one(family.memory.runner(texts.FACTORIZE.name)._prepared("q", q, (robot.nq,)), "q")
         self.damping = _one(row_damping(robot, damping), "damping")
         self.matrix = None if matrix is None else tree_sparse(family, matrix)
-        """What takes the place of the mass matrix, if anything does."""
+        """Matrix in place of the mass matrix, if there is one."""
         undamped = self._factorized() if factored is None else factored
         self._undamped = undamped
         self._prepared = Prepared(undamped.pool, undamped.copy())

@@ -58,7 +58,7 @@ class Method:
     hard: bool = False
     """No regularization, no iterations: rows must be independent, or (`pv_early`) not contradict each other."""
     falls_back: bool = False
-    """Whether what looks like iterations is a second text, for states that the first cannot serve."""
+    """Whether what looks like iterations is a second kernel, for states that the first cannot serve."""
     internal: bool = True
     """Whether constraints between two moving bodies are served."""
     exact: bool = True

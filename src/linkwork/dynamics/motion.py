@@ -36,7 +36,7 @@ class Motion:
     """States of a robot over time: arrays begin with the axis of time; in rollouts the next is that of the batch."""
 
     robot: Model | None
-    """What moved; None where a file was read without it."""
+    """The robot; None where a file was read without it."""
     times: Array
     """Seconds, ``(k,)``."""
     q: Array
@@ -55,7 +55,7 @@ class Motion:
     commands: Array | None = None
     """Commands of the actuators in the step that follows, ``(k, ..., actuators)``; None where there were none."""
     contact_state: Array | None = None
-    """What was kept of contacts, ``(k, ..., width)``: see `Trajectory.contacts`. None without contacts."""
+    """Recorded contact states, ``(k, ..., width)``: see `Trajectory.contacts`. None without contacts."""
     act: Array | None = None
     """Activations of actuators, ``(k, ..., na)``; None where none has any."""
     enabled: Array | None = None

@@ -53,7 +53,7 @@ CONTRADICTED = 1e-11
 accelerations and forces do. Test: tests/quantities/test_products.py"""
 
 EXACT_FORCES = 3e-12
-"""What iterations may leave of the error of forces. Part of: the forces. Test: tests/quantities/test_products.py"""
+"""Error of forces at which iterations end. Part of: the forces. Test: tests/quantities/test_products.py"""
 
 CHANGING_FORCES = 1e-3
 """Forces that change by more in the last iteration are those of contradicting rows: iterations ended as nothing else
@@ -80,7 +80,7 @@ INDEPENDENT_PIVOT = 1e-4
 not compared with it. Part of: the squared norm of the row. Test: tests/dynamics/test_constrained_derivatives.py"""
 
 UNREACHABLE = 1e-9
-"""What actuated joints may leave undone. Part of: the generalized forces. Test: tests/dynamics/test_inverse.py"""
+"""Residual of torques of actuated joints. Part of: the generalized forces. Test: tests/dynamics/test_inverse.py"""
 
 UNREACHABLE_SINGLE = 1e-4
 """In single precision. Part of: the generalized forces. Test: tests/dynamics/test_inverse.py"""

@@ -42,7 +42,7 @@ PART = """\
 #define LINKWORK_PART static
 #endif
 """
-"""What functions of parts begin with."""
+"""Prefix of functions of parts."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Iterations:
     tolerance: str
     most: str
     near: str = "0.0"
-    """A residual at which iterations are about to end, for programs with a text to end with."""
+    """A residual at which iterations are about to end, for programs with a kernel to end with."""
 
 
 class CText:
@@ -119,7 +119,7 @@ class CText:
         return "\n".join([*lines, "}", ""])
 
     def _loop(self) -> list[str]:
-        """Further iterations, the last one by a text of its own where there is one."""
+        """Further iterations, the last one by a kernel of its own where there is one."""
         progress, until = f"{self._trace.outputs[-1][0]}[0]", self._iterations
         calls = {
             label: [f"{self._call(program, k, label)};" for k in range(len(program.parts))]

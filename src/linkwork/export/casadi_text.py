@@ -62,7 +62,7 @@ class CasadiText:
     inputs: tuple[Slot, ...]
     outputs: tuple[Slot, ...]
     program: CText
-    """What it calls."""
+    """Functions that it calls."""
     differentiated: Differentiated | None = None
     """Where columns of a Jacobian are found group by group: in which, and of which patterns."""
 

@@ -54,7 +54,7 @@ MEANINGS: Mapping[str, str] = {
     "progress": "1 while all is finite, else NaN; number of finite steps plus one",
     "restitution": "of each row, from 0 to 1",
 }
-"""What arrays hold, by name."""
+"""Contents of arrays, by name."""
 
 PARAMETERS: Mapping[str, str] = {
     "mass": "of bodies, kg",
@@ -72,7 +72,7 @@ PARAMETERS: Mapping[str, str] = {
     "gains": "Baumgarte gains of constraints: kp, kd",
     "mocap": "placements of mocap bodies in the world: position, quaternion x y z w",
 }
-"""What parameters of the robot hold that are inputs."""
+"""Contents of parameters of the robot that are inputs."""
 
 CONVENTIONS = (
     "Lengths are in meters, angles in radians, forces in newtons. A free joint has the position and the quaternion",

@@ -110,7 +110,7 @@ class Randomization:
         some = ParameterInputs(robot, chosen) if chosen else ParameterInputs(robot)
         names = {**inputs.recipe, **some.recipe}
         self.names: ParameterNames = {name: names[name] for name in (*every, *chosen)}
-        """What `Stepper` is made with."""
+        """Settings of `Stepper`."""
         values = {**inputs.values, **some.values}
         self.values: dict[ParameterName, Array] = {name: values[name] for name in (*every, *chosen)}
         """The robot's own values."""

@@ -73,9 +73,9 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array], ABC):
     """
 
     observation_names: ClassVar[tuple[str, ...]] = ()
-    """What each number of an observation is."""
+    """Name of each number of an observation."""
     action_names: ClassVar[tuple[str, ...]] = ()
-    """What each number of an action is."""
+    """Name of each number of an action."""
     reward_names: ClassVar[tuple[str, ...]] = ()
     """Terms of the reward, keys of infos."""
     draws: ClassVar[int] = 0

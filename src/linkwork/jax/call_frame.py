@@ -147,7 +147,7 @@ define internal ptr @failed(ptr %frame, i64 %message, i64 %code) {{
 
 
 def kept_code(name: str, files: list[str], make: Callable[[], str]) -> bytes:
-    """Machine code of a handler: from the cache, or made now. It depends on the text of these files."""
+    """Machine code of a handler: from the cache, or made now. It depends on the code of these files."""
     digest = hashlib.sha256()
     for file in (__file__, *files):
         digest.update(Path(file).read_bytes())

@@ -37,7 +37,7 @@ class ProgramCall:
     """A program that JAX calls with arrays by name.
 
     Args:
-        program: Kernel text and the plan of a robot.
+        program: Kernel code and the plan of a robot.
         backend: Its backend on the CPU: native or specialized, with which numbers.
         on_error: Treatment of states that are not finite, on the CPU.
         traced: Program for GPUs, in place of the program.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The machine code of handlers for the CPU: kernel text, and LLVM IR around it.
+"""The machine code of handlers for the CPU: kernel code, and LLVM IR around it.
 
 | part                     | what it does                                                                          |
 |--------------------------|---------------------------------------------------------------------------------------|
@@ -67,7 +67,7 @@ def store_nan(address: int, numbers: int) -> None:
     raise NotImplementedError
 
 
-# Kernel text ---------------------------------------------------------------------------------------------------------
+# Kernel code ---------------------------------------------------------------------------------------------------------
 
 
 @kernel

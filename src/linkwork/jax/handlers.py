@@ -26,7 +26,7 @@ from linkwork.errors import UnsupportedFeature
 from linkwork.jax import call_frame, cpu_code
 
 OnError = Literal["raise", "nan"]
-"""What becomes of states that are not finite: an error of the whole call, or NaN as their results."""
+"""Treatment of states that are not finite: an error of the whole call, or NaN as their results."""
 
 MOST_CONTEXTS = 32
 """Threads that run one program at the same time; further ones wait."""

@@ -42,7 +42,7 @@ class Source(Protocol):
     """A function of arrays with leading batch axes, and its products in tangent spaces."""
 
     what: str
-    """What it computes, for messages."""
+    """Name of its quantity, for messages."""
     dtype: str
     shapes: dict[str, Shape]
     """Shapes of one state's inputs, by name."""

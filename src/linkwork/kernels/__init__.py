@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Kernel text, one family a file: numeric phase only, reads plans, allocates nothing."""
+"""Kernel code, one family a file: numeric phase only, reads plans, allocates nothing."""
 
 from __future__ import annotations
 

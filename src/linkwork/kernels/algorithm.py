@@ -44,7 +44,7 @@ class Algorithm:
     outputs: Mapping[str, Shape]
     work: Mapping[str, Shape]
     layout: Layout = TREE
-    """What the kernel reads of the mechanism."""
+    """Layout of the arrays of the mechanism that the kernel reads."""
     iteration: Callable[..., None] | None = None
     folded: Mapping[str, str] = field(default_factory=dict)
     """Work arrays of which native code keeps the rows of a few bodies at a time, ``"forward"`` or ``"backward"``: see

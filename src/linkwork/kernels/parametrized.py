@@ -137,7 +137,7 @@ def parametrized(algorithm: Algorithm, names: tuple[str, ...]) -> Algorithm:
     write = _written(writers)
 
     def on_tree(text: Callable[..., None]) -> Callable[..., None]:
-        """The text on the tree, and the passive elements, that were written."""
+        """The code on the tree, and the passive elements, that were written."""
 
         @kernel
         def with_tree(tree: Array, w: Array, *arrays: Array) -> None:

@@ -103,7 +103,7 @@ def _length(shape: Shape) -> tuple[int, str]:
 
 
 def view_records(tree: Array, arrays: tuple[Array, ...], items: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Arrays as fields of records, for kernel text; it costs nothing. See `places_of`."""
+    """Arrays as fields of records, for kernel code; it costs nothing. See `places_of`."""
 
     def value(field: Any) -> Any:
         if isinstance(field, Places):

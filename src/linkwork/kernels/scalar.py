@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The scalar functions that kernel text may call, and the mark that makes a function a kernel.
+"""The scalar functions that kernel code may call, and the mark that makes a function a kernel.
 
-Kernel text runs on three kinds of scalars: floats (plain), machine numbers (native, where the compiler knows these
+Kernel code runs on three kinds of scalars: floats (plain), machine numbers (native, where the compiler knows these
 functions: `compile.scalar_functions`) and nodes of a trace graph (specialized). A scalar that is not a float does
 the work itself.
 """
@@ -34,7 +34,7 @@ def kernel(function: F, /) -> F: ...
 @overload
 def kernel(*, checked: bool = True) -> Callable[[F], F]: ...
 def kernel(function: Any = None, /, *, checked: bool = True) -> Any:
-    """The function itself, marked as kernel text: Python in a form that can be compiled to machine code.
+    """The function itself, marked as kernel code: Python in a form that can be compiled to machine code.
 
     Rules: loops and branches depend on integers (counters, sizes such as ``tree.nv``, constants), never on a float of
     the state, for which there is `where`; floats and integers do not mix (``2.0 * x``, not ``2 * x``); no allocation,
@@ -48,7 +48,7 @@ def kernel(function: Any = None, /, *, checked: bool = True) -> Any:
     that is known to be right.
 
     Args:
-        function: The text.
+        function: The code.
         checked: Whether it is run once with checks.
     """
 
@@ -63,7 +63,7 @@ def kernel(function: Any = None, /, *, checked: bool = True) -> Any:
 
 
 def sincos(x: Scalar) -> tuple[Scalar, Scalar]:
-    """Sine and cosine of one angle, for kernel text.
+    """Sine and cosine of one angle, for kernel code.
 
     Args:
         x: An angle, in radians.
@@ -74,7 +74,7 @@ def sincos(x: Scalar) -> tuple[Scalar, Scalar]:
 
 
 def sqrt(x: Scalar) -> Scalar:
-    """Square root, for kernel text.
+    """Square root, for kernel code.
 
     Args:
         x: A number that is not negative.
@@ -85,7 +85,7 @@ def sqrt(x: Scalar) -> Scalar:
 
 
 def where(below: Scalar, bound: Scalar, then: Scalar, otherwise: Scalar) -> Scalar:
-    """``then if below < bound else otherwise``, without a branch, for kernel text.
+    """``then if below < bound else otherwise``, without a branch, for kernel code.
 
     Args:
         below: Number to compare.
@@ -139,7 +139,7 @@ def stage() -> None:
 
 
 def in_warp() -> bool:
-    """Whether the lanes of a warp run the text together (`prange`): known when a kernel is compiled.
+    """Whether the lanes of a warp run the code together (`prange`): known when a kernel is compiled.
 
     For the few kernels whose loops are in another order there, such as products with matrices.
     """

@@ -207,7 +207,7 @@ LEVEL = 1e-30
 """A segment that rises by less is level. Part of: meters. Test: tests/contact/test_contact_geometry.py"""
 
 CELL_ROUNDING = 1e-6
-"""What rounding may move points of a height field by. Part of: a cell. Test: tests/contact/test_contact_surfaces.py"""
+"""Rounding of points of a height field. Part of: a cell. Test: tests/contact/test_contact_surfaces.py"""
 
 UPRIGHT = 1e-11
 """Cylinders that lean by less have contact points at fixed places of their rim. Part of: a radian.

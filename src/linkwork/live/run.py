@@ -80,11 +80,11 @@ class LiveRun:
             self.robot = with_usable_contacts(robot, contact)
         self.dt, self._contact = above_zero(dt, "dt"), contact
         self.warnings = [str(one.message) for one in caught]
-        """What was said when the steps were prepared."""
+        """Warnings of the preparation of steps."""
         self.start = self._checked(q)
         self._began = None if commands is None else self._commands(commands), initial_activations(self.robot, act)
         self.hand: Pull | None = None
-        """What pulls."""
+        """The hand."""
         self.reset()
 
     # Where it starts ----------------------------------------------------------------------------------------------

@@ -47,7 +47,7 @@ class HandMarks:
         Args:
             point: Point that the hand grasps; None: nothing.
             target: Where it is.
-            arrow: Its force, as long as it is drawn.
+            arrow: Its force, with the length that is drawn.
         """
         seen = point is not None
         if point is not None and target is not None and arrow is not None:

@@ -366,4 +366,4 @@ _INSTEAD = {
     "constraints": "robot.constrained(...), unconstrained(...) or switched(...)",
     "contacts": "robot.with_contacts(...) or without_contacts(...)",
 }
-"""What gives a new mechanism where people assign to fields of one."""
+"""Methods that give a new mechanism in place of assignments to fields."""

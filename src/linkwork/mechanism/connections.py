@@ -69,7 +69,7 @@ class Connection:
     dof: int
     """Degrees of freedom in the tree."""
     constraint: Pair | None
-    """What it is out of the tree; None for a free joint, which binds nothing, and for what is always in the tree."""
+    """Its constraint out of the tree; None for a free joint, which binds nothing, and parts that stay in the tree."""
     closes: bool
     """Whether it may be out of it."""
     base: str = ""

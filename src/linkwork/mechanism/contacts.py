@@ -36,7 +36,7 @@ MUJOCO_FRICTION = 1.0
 Touching = str | ContactShape
 """A body or frame, all of whose shapes are meant, or one shape."""
 Chosen = Touching | ContactPair | tuple[Touching, Touching]
-"""What may touch: a body or a shape the ground, a pair each other."""
+"""Bodies and shapes that may touch the ground, and pairs that may touch each other."""
 GroundLike = bool | PlacementLike | HeightField | ContactShape
 """The ground: the robot's own (True), none (False), a plane by its placement, a height field, or any shape."""
 
@@ -49,7 +49,7 @@ class ContactOptions(TypedDict, total=False):
     """Keywords of `Mechanism.with_contacts` and `Builder.contact`."""
 
     ground: GroundLike
-    """What bodies and shapes touch; by default the robot's own ground, or else the plane z = 0."""
+    """The ground that bodies and shapes touch; by default the robot's own ground, or else the plane z = 0."""
     self_collision: bool
     """Whether they touch each other, too, but for bodies that a joint or a constraint connects; by default not."""
     friction: float | None

@@ -31,7 +31,7 @@ class Part:
     to: str
     at: Placement
     frame: Frame
-    """What is at ``at``: the part's world, or a frame on a body of a part that floats."""
+    """The part that is at ``at``: the part's world, or a frame on a body of a part that floats."""
     released: str = ""
     """The free joint of a part that floats, whose place a fixed one takes."""
 

@@ -102,7 +102,7 @@ class Search:
                 "compare trees by"
             )
         self.before = self.after = before
-        """What the robot costs, and the best one."""
+        """Costs of the robot and of the best one."""
         self.best, self.choice = robot, Choice(graph.tree)
         self._costs: dict[Choice, float] = {self.choice: before.operations}
 

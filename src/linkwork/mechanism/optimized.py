@@ -34,11 +34,11 @@ class Optimized:
     robot: Mechanism
     """The best one found: the same mechanism, perhaps in other coordinates."""
     before: Cost
-    """What the forward dynamics of the original costs."""
+    """Operations of forward dynamics of the original."""
     after: Cost
-    """What that of the best one costs, never more."""
+    """Operations of forward dynamics of the best one, never more."""
     changes: tuple[str, ...]
-    """What is different, in sentences; empty where the original is the best."""
+    """The differences, in sentences; empty where the original is the best."""
     counted: int
     """Candidates whose operations were counted."""
     complete: bool

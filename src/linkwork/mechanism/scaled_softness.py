@@ -12,7 +12,7 @@ def scaled_softness(soft: SoftConstraint | None, time: float, unit: float) -> So
     """Softness of a limit, of dry friction or of a constraint of the similar mechanism.
 
     Args:
-        soft: How soft it is; None: as usual.
+        soft: Its softness; None: the usual one.
         time: The factor of times.
         unit: The factor of its error.
     """
@@ -31,7 +31,7 @@ def scaled_soft_contact(soft: SoftContact | None, time: float, length: float) ->
     """Softness of a contact of the similar mechanism.
 
     Args:
-        soft: How soft it is; None: as usual.
+        soft: Its softness; None: the usual one.
         time: The factor of times.
         length: The factor of lengths.
     """

@@ -10,7 +10,7 @@ from linkwork.model.model import Model
 
 A_TENDON = "a Tendon, such as Tendon('cable', path=('anchor', 'tip'))"
 A_SENSOR = "a Sensor, such as Sensor('spin', 'gyro', 'torso')"
-"""What `check_all` says is needed."""
+"""Requirements of `check_all`, in words."""
 
 
 def check_robot(robot: object) -> None:

@@ -72,7 +72,7 @@ class Graph:
 
 
 class Symbol:
-    """A scalar of a graph: behaves like a float in kernel text."""
+    """A scalar of a graph: behaves like a float in kernel code."""
 
     __slots__ = ("g", "i", "minus")
 
@@ -82,7 +82,7 @@ class Symbol:
         self.minus = minus
 
     def __bool__(self) -> bool:
-        raise TypeError("kernel text may not branch on a number of the state: use where()")
+        raise TypeError("kernel code may not branch on a number of the state: use where()")
 
     def _compare(self, other: Any) -> bool:
         return bool(self)

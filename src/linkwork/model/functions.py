@@ -22,7 +22,7 @@ RECORDABLE = (
     "+, -, *, /, powers, and NumPy's sin, cos, tan, arctan, arctan2, sqrt, exp, log, tanh, abs, sign, minimum, "
     "maximum, clip and interp"
 )
-"""What a function of joints may use."""
+"""Functions that a function of joints may use."""
 
 
 class Tape(NamedTuple):

@@ -63,7 +63,7 @@ class Model:
     gravity: Floats
     """Acceleration of free fall, ``(3,)``, in m/s², in the world's axes."""
     shapes: tuple[Shape, ...] = ()
-    """What bodies look like and collide with, for viewers."""
+    """Visual and collision shapes of bodies."""
     constraints: tuple[Constraint, ...] = ()
     """Constraints that close loops and couple joints, in the order of rows."""
     poses: Mapping[str, Floats] = field(default_factory=dict)
@@ -133,7 +133,7 @@ class Model:
     """Where in q and v joints have their coordinates, and the operations on them."""
     _rows: Mapping[str, slice] = field(init=False, repr=False)
     computed: Computed = field(init=False, repr=False)
-    """What functions have computed once for this mechanism; goes with it."""
+    """Results that functions have computed once for this mechanism; deleted with it."""
 
     def __post_init__(self) -> None:
         space = ConfigurationSpace(self.name, self.joints)

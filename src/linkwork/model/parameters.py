@@ -51,7 +51,7 @@ from linkwork.model.placement import Placement, as_placement
 from linkwork.model.rotations import quaternion_matrix, quaternion_of
 
 SLACK = 1e-5
-"""What rotational inertias may be beyond those of any mass, as a part of their size: files round them."""
+"""Relative error of rotational inertias that no mass can have: files round them."""
 
 
 def _as_check(x: Any, name: str) -> None:
@@ -63,7 +63,7 @@ class Parameter:
     """A parameter of robots."""
 
     of: str
-    """What it has a row for."""
+    """Kind of parts that it has a row for."""
     shape: tuple[int, ...]
     """The shape of one row."""
     rows: Callable[[Model], Sequence[str]]
@@ -75,7 +75,7 @@ class Parameter:
     check: Callable[[Any, str], object] | None = None
     """Raises where values have no meaning, given also their name."""
     quick: Callable[[Any, str], object] | None = _as_check
-    """What calls check; by default all of it."""
+    """Checks of calls; by default all."""
 
     def __post_init__(self) -> None:
         if self.quick is _as_check:
@@ -254,7 +254,7 @@ def _mocap_placements(robot: Model) -> Floats:
 
 
 def _with_mocap(robot: Model, x: Floats) -> dict[str, Any]:
-    """What moves with mocap bodies: their frames, what they touch others with, and what they look like."""
+    """Parts that move with mocap bodies: frames, contact shapes, and visual shapes."""
     moves = {}
     for name, (*position, qx, qy, qz, qw) in zip(mocap_bodies(robot), x, strict=True):
         turn = np.array([qx, qy, qz, qw]) / np.linalg.norm([qx, qy, qz, qw])

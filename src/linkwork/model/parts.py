@@ -100,7 +100,7 @@ class Actuator:
     also: tuple[tuple[str, float], ...] = ()
     """Further joints that it drives, as by a tendon, with their gears; each has one degree of freedom."""
     refused: str = ""
-    """What it is, if its force is not modeled (``"a <muscle>"``): it takes no commands. Empty if it is."""
+    """Its kind, if its force is not modeled (``"a <muscle>"``): it takes no commands. Else empty."""
     tendon: str = ""
     """The tendon that it pulls, with one gear; then it drives no joint by itself."""
     dynamics: ActuatorDynamics = "none"
@@ -112,7 +112,7 @@ class Actuator:
     early: bool = False
     """Whether its force comes from the activation after the step and not before it (MJCF: ``actearly``)."""
     muscle: Muscle | None = None
-    """What takes the place of gain and bias, and of the time constant, if it is a muscle."""
+    """Muscle in place of gain, bias and time constant."""
     motor: Motor | None = None
     """Its torque-speed curve, friction, integral action and delay."""
     body: str = ""

@@ -59,13 +59,13 @@ class SensorType(NamedTuple):
     code: int
     """By which kernels know the type."""
     on: str
-    """What they are on."""
+    """Kind of part that they are on."""
     size: int
     """Numbers that they give."""
     needs: tuple[str, ...] = ()
-    """What they need beside ``q``: names of inputs of `Sensors`."""
+    """Inputs that they need beside ``q``: names of inputs of `Sensors`."""
     clamp: str = "both"
-    """What ``cutoff`` clamps: ``"both"`` sides, ``"above"``, or ``"none"``."""
+    """Sides that ``cutoff`` clamps: ``"both"`` sides, ``"above"``, or ``"none"``."""
 
 
 _ROWS: tuple[tuple[str, str, int, str, str], ...] = (
@@ -181,7 +181,7 @@ class Sensor:
     noise: float = 0.0
     """Standard deviation, as the file says; it is not added, as MuJoCo does not."""
     outboard: Outboard | None = None
-    """What a force sensor or a subtree is about, where that is a part of a moving body; by default, all of the body."""
+    """Bodies of a force sensor or a subtree, where these are a part of a moving body; by default, all of the body."""
     magnetic_flux: tuple[float, float, float] = (0.0, -0.5, 0.0)
     """Of a magnetometer: in the world's axes."""
     neutral_quaternion: tuple[float, float, float, float] | None = None

@@ -22,7 +22,7 @@ from linkwork.model.soft_contact import SoftContact
 Color = tuple[float, float, float, float]
 """Red, green, blue and opacity, from 0 to 1."""
 Role = Literal["visual", "collision", "fluid"]
-"""What a shape is for: to be drawn, to touch others, or to be pushed by the medium."""
+"""Purpose of a shape: to be drawn, to touch others, or to be pushed by the medium."""
 Combination = Literal["lesser", "greater", "harmonic"]
 """Which friction two surfaces have together."""
 
@@ -305,7 +305,7 @@ class Shape:
     link: str = ""
     """The body that it was given to, which is part of ``body`` where a fixed joint joins them; empty: ``body``."""
     surface: Surface | None = None
-    """What is known of its contacts; a shape that has one may touch others, also if it is visual."""
+    """Properties of its contacts; a shape that has one may touch others, also if it is visual."""
     drag: Drag | None = None
     """Coefficients of fluid forces on an ellipsoid that models drag."""
 

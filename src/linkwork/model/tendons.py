@@ -98,8 +98,8 @@ class Tendon:
             ball or free joint, or a slider-crank.
         stiffness_terms: Factors of the square and the cube of the spring's deflection.
         damping_terms: Factors of the square and the cube of the rate, in the damper.
-        soft_limit: How soft its limits are in steps with soft contacts.
-        soft_friction: How soft its dry friction is in steps with soft contacts.
+        soft_limit: Softness of its limits in steps with soft contacts.
+        soft_friction: Softness of its dry friction in steps with soft contacts.
     """
 
     name: str

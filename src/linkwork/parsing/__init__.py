@@ -52,7 +52,7 @@ _OPTIONS: dict[Format, tuple[str, ...]] = {
 """Options that have a meaning for each format."""
 
 TEXT = "<text>"
-"""What messages call a model that comes from no file."""
+"""Name in messages of a model that comes from no file."""
 
 
 @named_options()

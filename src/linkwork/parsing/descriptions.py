@@ -27,7 +27,7 @@ _ENDINGS = {
     "urdf": ("_description", ""),
     "mjcf": ("_mj_description", ""),
 }
-"""What may stand after a robot's name in that of its module, the likeliest first."""
+"""Endings of names of modules after the robot's name, the likeliest first."""
 
 
 @named_options()

@@ -15,11 +15,11 @@ from linkwork.errors import InputError, ModelError
 Base = Literal["fixed", "floating"]
 """Whether the root link is fixed to the world."""
 Mimic = Literal["constrain", "ignore"]
-"""What to do with a joint that mimics another."""
+"""Treatment of a joint that mimics another."""
 Inertias = Literal["warn", "check", "trust"]
 """Whether inertias that no distribution of mass has are a warning, an error, or nothing."""
 Dependent = Literal["error", "free"]
-"""What to do with joints that a file calls dependent without saying on what."""
+"""Treatment of joints that a file calls dependent without naming the leader."""
 Format = Literal["urdf", "sdf", "mjcf", "usd"]
 """The format of a model file."""
 Loops = str | PathLike[str] | Literal[False] | None
@@ -34,7 +34,7 @@ Folders = str | PathLike[str] | Sequence[str | PathLike[str]]
 """Folders that files may be read from."""
 
 EXPAND_XACRO = "expand it first: xacro robot.xacro > robot.urdf"
-"""What to do with a template of URDF files."""
+"""Treatment of a template of URDF files."""
 
 _ALLOWED: dict[str, tuple[object, ...]] = {
     "base": (None, *get_args(Base)),
@@ -102,7 +102,7 @@ class Document:
 
     text: bytes | str
     name: str
-    """What messages call it."""
+    """Its name in messages."""
     path: Path | None = None
     """Its file; None for a text that comes from no file, and which reads no other files."""
 

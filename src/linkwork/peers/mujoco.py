@@ -39,7 +39,7 @@ _TRANSMISSIONS = (
     ("site", "site"),
     ("body", "body"),
 )
-"""What an actuator acts on: attribute and kind of element, in MuJoCo's order;"""
+"""Target of an actuator: attribute and kind of element, in MuJoCo's order;"""
 _SO3 = 6
 """and an orientation."""
 _OVERRIDES = ("o_margin", "o_friction", "o_solref", "o_solimp")
@@ -80,11 +80,11 @@ class _Writer:
     def __init__(self, model: Any) -> None:
         self.model = model
         self.elements: dict[tuple[str, int], Any] = {}
-        """What is written so far, by kind and number."""
+        """Names that are written so far, by kind and number."""
         self.elevations: dict[int, float] = {}
         """The lowest point of each height field."""
         self.left_out: dict[str, None] = {}
-        """What has no dynamics;"""
+        """Elements without dynamics;"""
         self.not_touching: list[str] = []
         """geoms whose contacts are lost;"""
         self.not_driven: list[str] = []

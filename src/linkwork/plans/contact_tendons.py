@@ -66,7 +66,7 @@ def with_tendon_boxes(joints: Mapping[str, list[Any]], boxes: list[TendonBox]) -
     """The fields ``box_`` of joints, and after them those of tendons.
 
     Args:
-        joints: What `contact_lcaba.box_tables` returned.
+        joints: Result of `contact_lcaba.box_tables`.
         boxes: Those of tendons.
     """
     none = [-1] * len(boxes)

@@ -4,7 +4,7 @@
 Each shape is there once, however many pairs it is in. The contact points of a pair are its slots, numbered in the order
 of `Model.contacts`; how many there are depends on the two kinds of shapes alone, and on `ContactPair.slots`.
 
-Pairs without kernel text, those of triangle meshes above all, are of kind `GIVEN`: gap, point and normal of each of
+Pairs without kernel code, those of triangle meshes above all, are of kind `GIVEN`: gap, point and normal of each of
 their slots are data that come in with the state (`kernels.contact.shapes.geometry.given_contacts`), rows
 ``contact_given`` and on of an input ``(ngiven, 7)``, which has no rows where no pair needs it.
 
@@ -53,7 +53,7 @@ CONTACT_SIZES = (
     "nshapes",  # shapes of contacts
     "ncontacts",  # pairs of them
     "nslots",  # contact points of all pairs
-    "ngiven",  # those of pairs without kernel text
+    "ngiven",  # those of pairs without kernel code
     "nmargins",  # pairs that count as touching at a distance
     "nfields",  # height fields
     "nheights",  # heights of all of them
@@ -160,7 +160,7 @@ PAIR_KINDS: Mapping[tuple[str, str], PairKind] = MappingProxyType(
         (FIELD, BOX): PairKind(FIELD_BOX, (4, 8)),
     }
 )
-"""Pairs of shapes that have kernel text for all backends, in one of their two orders."""
+"""Pairs of shapes that have kernel code for all backends, in one of their two orders."""
 
 GIVEN_SLOTS = 4
 """Contact points of other pairs, unless they say how many."""

@@ -20,7 +20,7 @@ SEARCHED = 48
 """Random orders that are estimated."""
 
 Key = Callable[[int, list[set[int]]], tuple[float, ...]]
-"""What is smallest for the leaf that goes next, from the neighbors of all bodies."""
+"""Score that is smallest for the next leaf, from the neighbors of all bodies."""
 
 
 def elimination_orders(mechanism: Model, most: int = 4) -> list[tuple[str, ...]]:

@@ -144,7 +144,7 @@ LAYOUTS: Mapping[str, Numbers] = {
         },
     ),
 }
-"""What plans have for each parameter."""
+"""Fields of plans for each parameter."""
 
 NEEDED: Mapping[str, str] = {
     "anchor_position": "pair_size",

@@ -6,7 +6,7 @@ the body's own rows, then those of its children. There are two sets of stacks:
 
 - ``early_*``, of rows that shrink: a joint takes out as many rows as the rank of ``K S`` in general, and hands the
   others to the parent. Rows of constraints that are not enabled are not there.
-- ``stack_*``, for the text that reveals ranks: no more than six rows of six numbers are independent, so that no more
+- ``stack_*``, for the code that reveals ranks: no more than six rows of six numbers are independent, so that no more
   than six are handed to the parent, and as many as that at every joint.
 """
 

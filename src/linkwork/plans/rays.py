@@ -30,13 +30,13 @@ ELLIPSOID, BOX, CYLINDER, CAPSULE, PLANE, TRIANGLES, FIELD = range(7)
 """Kinds of shapes; the first four are volumes of sensors, too."""
 
 FRAME_AXES, YAW, WORLD_AXES = range(3)
-"""What rays of a frame turn with: the frame, its heading, nothing."""
+"""Frame that rays rotate with: the frame, its heading, nothing."""
 
 LEAF = 4
 """The most triangles, or cells along y, of a leaf."""
 
 RayMeshes = Literal["triangles", "hull"]
-"""What rays hit of a mesh: its surface, or its convex hull."""
+"""Part of a mesh that rays hit: its surface, or its convex hull."""
 
 RAY_SIZES = (
     "nshapes",

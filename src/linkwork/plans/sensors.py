@@ -121,7 +121,7 @@ SENSOR_TREE = actuated_layout(CONSTRAINED_TREE).extended(
 
 
 def sensor_tree(mechanism: Model, sensors: Sequence[Sensor], frames: Sequence[str], inputs: Sequence[str]) -> Tree:
-    """The arrays of a mechanism with some of its sensors, for a text with these inputs.
+    """The arrays of a mechanism with some of its sensors, for a kernel with these inputs.
 
     ``frames`` are those that external wrenches act on.
     """

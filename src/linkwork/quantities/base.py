@@ -113,7 +113,7 @@ class BaseEvaluator:
     execution: Execution
     """The program on a backend, with the inputs that calls may leave out."""
     kept: dict[Any, Any]
-    """What was made for this evaluator on its backend (`keep`)."""
+    """Objects of this evaluator on its backend (`keep`)."""
 
     def keep(self, key: object, make: Callable[[], T]) -> T:
         """A value that is computed once for this evaluator on its backend, under a key."""

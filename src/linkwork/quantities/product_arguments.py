@@ -16,7 +16,7 @@ class ProductArguments(Protocol):
     """The arguments of a product."""
 
     known: Differentiated
-    """What the evaluator is differentiated by, and what of it."""
+    """Inputs and outputs of the derivative."""
     quantity: str
     """Name of the product."""
 

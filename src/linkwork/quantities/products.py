@@ -54,7 +54,7 @@ class Product(BaseEvaluator):
     def __init__(self, evaluator: BaseEvaluator, kind: Kind, by: Sequence[str] | None = None) -> None:
         self.evaluator, self.kind = evaluator, kind
         self.known = known = evaluator.differentiated
-        """What the evaluator is differentiated by, and what of it."""
+        """Inputs and outputs of the derivative."""
         if by is None:
             optional = ("wrenches", *evaluator.parameters)
             by = [*known.given, *(name for name in known.optional if name in optional)]

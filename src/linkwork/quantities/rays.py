@@ -26,7 +26,7 @@ from linkwork.quantities.arguments import Array
 from linkwork.quantities.base import BaseEvaluator
 
 RayAxes = Literal["frame", "yaw", "world"]
-"""What rays turn with: with their frame, with its heading about the vertical, or not at all."""
+"""Frame that rays rotate with: their frame, with its heading about the vertical, or not at all."""
 
 _AXES = {"frame": FRAME_AXES, "yaw": YAW, "world": WORLD_AXES}
 
@@ -85,7 +85,7 @@ class Rays(BaseEvaluator):
         if reach is not None and not 0 < reach < inf:
             raise InputError(f"reach is {reach}, needs a finite distance > 0, or None: unlimited")
         self.shapes = tuple(seen_shapes(robot, kinds, hidden))
-        """What rays hit, by the numbers of hits."""
+        """Shapes that rays hit, by the numbers of hits."""
         if not self.shapes:
             raise InputError(
                 f"robot '{robot.name}' has no shapes for rays to hit with roles {list(kinds)} beside {list(hidden)}: "

@@ -33,7 +33,7 @@ from linkwork.quantities.thresholds import LIGHT_ROW, MASSLESS, STUCK_ROW
 POSES = 3
 """Random configurations beside the neutral and the first that has a name."""
 BITS = 32
-"""What is kept of scales: more than tests of units can tell, less than processors differ by."""
+"""Digits of scales that are kept: more than tests of units can tell, less than processors differ by."""
 PLAIN = 100
 """Robots of more degrees of freedom are worth compiled code."""
 
@@ -87,7 +87,7 @@ def scales_of(robot: Model) -> Scales:
 
 
 def quantity(robot: Model, name: Quantity) -> Evaluator:
-    """A quantity at a few configurations: of most robots, the text as it stands is quicker than compiling it."""
+    """A quantity at a few configurations: of most robots, the code as it stands is quicker than compiling it."""
     evaluator = Evaluator(robot, name)
     return evaluator.plain() if robot.nv <= PLAIN else evaluator
 

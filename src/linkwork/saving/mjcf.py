@@ -125,7 +125,7 @@ class _Writer:
         return list(chains.values())
 
     def _body(self, parent: Any, chain: Sequence[TreeJoint]) -> Any:
-        """A body with its joints, each seen from the body as it is drawn."""
+        """A body with its joints, each seen from the body in the reference configuration."""
         body = chain[-1].child
         behind = self.layout.written[body]
         seen = []
@@ -175,7 +175,7 @@ class _Writer:
     # Joints --------------------------------------------------------------------------------------------
 
     def _joint(self, element: Any, joint: TreeJoint, seen: Placement) -> None:
-        """A joint, whose frame is seen from the body as it is drawn."""
+        """A joint, whose frame is seen from the body in the reference configuration."""
         type, where = joint.type, f"joint '{joint.name}'"
         ref = self.drawn[self.model.q_slice(joint.name)]
         if isinstance(type, Free):
@@ -217,7 +217,7 @@ class _Writer:
             "stiffness": one_number(joint, "springs", joint.stiffness, self.report),
         }
         if numbers_of_joint["stiffness"] and not np.array_equal(joint.rest, joint.type.neutral):
-            what = f"the spring of a {joint.type.kind_name} joint rests as it is drawn in MJCF"
+            what = f"the spring of a {joint.type.kind_name} joint rests at the reference pose in MJCF"
             self.report.refuse("springs", f"joint '{joint.name}'", what)
         for name, value in numbers_of_joint.items():
             if value != 0:

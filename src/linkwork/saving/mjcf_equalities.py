@@ -186,7 +186,7 @@ class _Equalities:
         )
 
     def _drawn_length(self, tendon: Tendon) -> float:
-        """The length of a tendon in the model as it is drawn, without its constant."""
+        """The length of a tendon in the reference configuration, without its constant."""
         model, places = self.layout.model, body_places(self.layout.model, self.drawn)
         at = {site: places[model.frames[site].body] * model.frames[site].placement for site in tendon.sites}
         segments = [(ends, branch.divisor) for branch in tendon.branches for ends in branch.segments]

@@ -46,7 +46,7 @@ class MjcfNames:
         return self.hinges[joint][coordinate] if joint in self.hinges else joint
 
     def ref(self, joint: str, coordinate: int = 0) -> float:
-        """A coordinate in the model as it is drawn.
+        """A coordinate in the reference configuration.
 
         Args:
             joint: A joint whose coordinates are numbers.

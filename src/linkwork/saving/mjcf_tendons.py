@@ -17,7 +17,7 @@ from linkwork.saving.report import Report
 from linkwork.saving.xml import add, fresh, number, numbers
 
 _SPRINGS_AS_DRAWN = (-1.0, -1.0)
-"""Lengths of a spring that MuJoCo takes for those of the model as it is drawn."""
+"""Lengths of a spring that MuJoCo takes for those of the reference configuration."""
 
 
 class MjcfTendons:

@@ -37,7 +37,7 @@ Droppable = Literal[
     "springs",
     "tendons",
 ]
-"""What changes the dynamics, and may be left out on request where a format cannot say it."""
+"""Properties that change the dynamics, and may be left out on request where a format lacks them."""
 
 DROPPABLE: tuple[Droppable, ...] = get_args(Droppable)
 

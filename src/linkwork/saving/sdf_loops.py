@@ -58,7 +58,7 @@ class SdfLoops:
         self._size = float(np.abs(np.array(positions)).max()) or 1.0
         self._balls = 0
         self._part = {WORLD: WORLD}
-        """What each body is held by: the world, or the body that floats."""
+        """Support of each body: the world, or the body that floats."""
         for joint in layout.model.joints:
             free = isinstance(joint.type, Free)
             self._part[joint.child] = joint.child if free else self._part[joint.parent]

@@ -10,7 +10,7 @@ from linkwork.saving.report import Report
 from linkwork.saving.xml import fresh
 
 ROOT_JOINT = "root_joint"
-"""What readers call the joint of what floats."""
+"""Readers' name of the joint of a floating body."""
 
 
 class SdfNames:

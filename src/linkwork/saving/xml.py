@@ -18,7 +18,7 @@ DRAKE = "http://drake.mit.edu"
 """Namespace of Drake's additions to URDF and SDF."""
 
 UNLIMITED = 1.7976931348623157e308
-"""What is written for no limit, where a limit must be given: the greatest float."""
+"""Number that is written for no limit, where a limit must be given: the greatest float."""
 
 
 def drake(tag: str) -> str:

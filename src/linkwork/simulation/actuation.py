@@ -23,7 +23,7 @@ ControlFunction = Callable[[float, Array, Array], npt.ArrayLike]
 ``(n, nv)`` or ``(n, actuators)``."""
 
 ControllerOutput = Literal["auto", "torques", "commands"]
-"""What a controller returns: ``auto`` tells torques from commands by how many numbers they are."""
+"""Result of a controller: ``auto`` tells torques from commands by how many numbers they are."""
 
 OUTPUTS = ("auto", "torques", "commands")
 

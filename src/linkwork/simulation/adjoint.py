@@ -55,7 +55,7 @@ class _State:
     q: Array
     v: Array
     contacts: Array | None
-    """What was kept of contacts, which the next step starts from."""
+    """Contact state, which the next step starts from."""
 
 
 class Rollout:

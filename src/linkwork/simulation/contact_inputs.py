@@ -38,7 +38,7 @@ class ContactInputs:
         self.row = ContactRow(contact_points(robot), robot.nc, int(tree.nboxes), int(tree.na), reduced)
         """Where rows about contacts have what."""
         self.given = GivenContacts(robot, within=_near(robot, dt), native=reduced) if tree.ngiven else None
-        """Contact points of pairs without kernel text."""
+        """Contact points of pairs without kernel code."""
 
     def settings(self, dtype: str) -> Array:
         """Settings of the solver, and no forces to start from.

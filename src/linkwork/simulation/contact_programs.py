@@ -6,7 +6,7 @@ program has one loop, that of its iterations; so there is a call for each step, 
 before. Robots are taken in parts, each of which makes all steps before the next begins.
 
 Where iterations from the forces of the step before fail, a step is solved from zero forces;
-a robot that stops being finite is left where it is. A controller that is kernel text is a program of its own.
+a robot that stops being finite is left where it is. A controller that is kernel code is a program of its own.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Controllers that are kernel text: compiled with the steps, so that a run never returns to Python to be controlled.
+"""Controllers that are kernel code: compiled with the steps, so that a run never returns to Python to be controlled.
 
 A `Controller` is a kernel with its parameters; `Stepper.controlled` makes steps under it.
 """
@@ -42,7 +42,7 @@ class Controller:
     `simulate` and `rollouts` compile it with their steps. Values of parameters can change without compiling; their
     shapes belong to the code.
 
-    Frozen: parameters are copied. Raises `KernelError`, with file and line, where the text is outside the language.
+    Frozen: parameters are copied. Raises `KernelError`, with file and line, where the code is outside the language.
 
     Args:
         text: The kernel.
@@ -208,7 +208,7 @@ def _parameter_names(text: Callable[..., None]) -> list[str]:
 
 @lru_cache(maxsize=64)
 def _verify(text: Callable[..., None], shapes: tuple[tuple[int, ...], ...]) -> None:
-    """Raise a `KernelError` unless the text, with parameters of these shapes, is in the language of kernels."""
+    """Raise a `KernelError` unless the code, with parameters of these shapes, is in the language of kernels."""
     from linkwork.compilers.language.lowering import Unit
     from linkwork.compilers.language.values import (
         STATE,
@@ -240,7 +240,7 @@ def _value(given: npt.ArrayLike, name: str, own: bool) -> Array:
 
 
 def _control_of(text: Callable[..., None], values: Mapping[str, Array], own: Sequence[str]) -> Control:
-    """The text with the slots of its parameters."""
+    """The code with the slots of its parameters."""
     slots, sizes = list[Slot](), [0, 0]
     for name, value in values.items():
         which = int(name in own)

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 RESULTS = {"q1": ("q1", slice(None)), "v1": ("v1", slice(None))}
-"""What is differentiated: the state after the step."""
+"""Differentiated output: the state after the step."""
 
 
 @differentiable

@@ -30,7 +30,7 @@ class EventRun:
     run: Run
     events: Sequence[Event]
     occurrences: list[Occurrence] = field(default_factory=list)
-    """What has occurred so far."""
+    """Events that have occurred so far."""
     parts: list[tuple[Recorder, tuple[bool, ...]]] = field(default_factory=list)
     """States from each event to the next, and which constraints held."""
 

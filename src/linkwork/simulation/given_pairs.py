@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Which contact pairs a simulation can use: those whose contact points can be found on this machine.
 
-Pairs without kernel text need coal, and meshes their files (`contact.coal`). A robot from a file may have some beside
+Pairs without kernel code need coal, and meshes their files (`contact.coal`). A robot from a file may have some beside
 others that need neither; it then moves without them, and one warning says so.
 """
 

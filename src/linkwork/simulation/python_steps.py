@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Steps in Python around any method of forward dynamics.
 
-The text of a step is that of `kernels.steps.integrators`, run as Python; forward dynamics at its stages is an
+The code of a step is that of `kernels.steps.integrators`, run as Python; forward dynamics at its stages is an
 evaluator. Much slower than `Stepper`: for comparing methods.
 """
 

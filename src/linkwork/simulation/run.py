@@ -46,7 +46,7 @@ class Run:
     """External wrenches on the frames that settings name."""
     controller: Controller | ControlFunction | None
     output: ControllerOutput
-    """What a function that controls returns."""
+    """Result of a control function."""
     accuracy: float = STEP_ACCURACY
     """By how much each step of adaptive length may be wrong."""
     compile: bool = False

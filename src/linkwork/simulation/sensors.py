@@ -38,7 +38,7 @@ from linkwork.simulation.step_result import StepResult
 from linkwork.simulation.stepper import Stepper
 
 Known = Solution | InverseSolution | ContactSolution | StepResult | npt.ArrayLike | None
-"""What is known of accelerations and forces."""
+"""Accelerations and forces, as far as known."""
 
 
 def sensor_data(

@@ -16,7 +16,7 @@ class State(NamedTuple):
     q: Array
     v: Array
     actuation: Actuation
-    """What acts in the step that follows."""
+    """Inputs of the step that follows."""
     multipliers: Array
     """Constraint forces of the step before."""
     contacts: Array | None = None

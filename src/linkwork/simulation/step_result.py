@@ -28,7 +28,7 @@ class StepResult:
     result: Array
     """Result of the last step as the program returns it, which has the following by name."""
     progress: Array
-    """What became of each state: see `kernels.steps.integrators`."""
+    """Status of each state: see `kernels.steps.integrators`."""
 
     def __init__(
         self, q: Array, v: Array, result: Array, progress: Array, error: Array | None, planned: StepProgram

@@ -265,7 +265,7 @@ class Stepper(BaseEvaluator):
 
     @property
     def given(self) -> GivenContacts | None:
-        """Contact points of pairs without kernel text, such as those of meshes, which are found between steps."""
+        """Contact points of pairs without kernel code, such as those of meshes, which are found between steps."""
         return None if self.planned.contact is None else self.planned.contact.given
 
     # Calls -------------------------------------------------------------------------------------------------------

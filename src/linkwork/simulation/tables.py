@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import xarray
 
 Arrays = Mapping[str, Array]
-"""What is recorded: times first."""
+"""Recorded quantities: times first."""
 
 COMMANDS, CONTACTS, ACT, ENABLED = "commands", "contact_state", "act", "enabled"
 OPTIONAL = (COMMANDS, CONTACTS, ACT, ENABLED)

@@ -22,7 +22,7 @@ from linkwork.viewer.solids import rgb_of
 SLIDES, GAPS, ARROWS = "slides", "gaps", "forces"
 TENDONS, SPRINGS = "tendons", "springs"
 POINTS, CONES, PUSHES = "contacts", "cones", "pushes"
-"""What there are lines for; the names of their nodes. The last are of contacts: points, friction cones, forces."""
+"""Kinds of lines; the names of their nodes. The last are of contacts: points, friction cones, forces."""
 TOUCH = rgb_of("#d9480f")
 TENDON = rgb_of("#a8323a")
 SPRING = rgb_of("#3f7d20")

@@ -42,7 +42,7 @@ LOOKS = ("solid", "see-through", "bones")
 HIDDEN = ("inner bones", "collision", "inertia", "joint axes", "frames", "names")
 """Layers that are drawn on demand; the first are bones of bodies that have shapes."""
 Dragged = Callable[[str, str, Array, Array], None]
-"""What is called while the mouse drags a body."""
+"""Callback while the mouse drags a body."""
 JOINT, AXIS, SHELL, MATTER = (rgb_of(text) for text in ("#565c66", "#b8860b", "#d9822b", "#7b5ea7"))
 
 
@@ -94,7 +94,7 @@ class Stage:
         for k, name in enumerate(names):
             self._body(k, name, *shapes[name])
         self.between = self.lines_at("")
-        """What lies between bodies."""
+        """Lines between bodies."""
         if SLIDES in self.between.nodes:
             self._add("bones", self.between.nodes[SLIDES])
         if not any(shape.role == "visual" for seen, _ in shapes.values() for shape in seen):

@@ -33,7 +33,7 @@ from linkwork.viewer.posing import Posing, start_of
 from linkwork.viewer.stage import ARROW, LOOKS, Stage
 
 ROBOT = "robot"
-"""What cameras go along with, if not with one body: the middle of all."""
+"""Target of cameras, if not one body: the middle of all."""
 MEASURED = 400
 """States of a trajectory that say how large it is and how strong its forces are."""
 
@@ -103,7 +103,7 @@ class Viewer:
         scene.add_light_ambient("/sky", intensity=2.5)
         self.stage = self._stage(states, forces, contacts)
         self.follow = ROBOT if self.stage.framing.wanders else ""
-        """What cameras go along with: at first the robot, if its trajectory leads far away; nothing if empty."""
+        """Target of cameras: at first the robot, if its trajectory leads far away; nothing if empty."""
         self._home = self.stage.middle
         self._camera()
         self._controls(gui, states[0], words)

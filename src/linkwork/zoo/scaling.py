@@ -56,7 +56,7 @@ def chain_of_loops(loops: int, links: int = 7, floating: bool = True, closing: C
         loops: Number of loops.
         links: Links of each loop.
         floating: Whether the first link floats; else it turns on the world.
-        closing: What closes a loop: ``"weld"`` or ``"hinge"``.
+        closing: Constraint of a loop: ``"weld"`` or ``"hinge"``.
     """
     at_least(loops, 1, "loops")
     at_least(links, 3, "links")

@@ -35,7 +35,7 @@ ON_BOXES = (
     *(("torso", 2, y) for y in (0.02, 0.045, 0.07, 0.095)),
     *(("pelvis", 1, y) for y in (-0.06, -0.02, 0.02, 0.06)),
 )
-"""What of a robot lies on the edge of which layer of the pyramid, and how far beside the axis of the body."""
+"""Bodies of a robot by the edge of a layer of the pyramid that they lie on, and their distance beside its axis."""
 
 HEEL = 0.02
 """Half the width of a heel."""

@@ -41,7 +41,7 @@ class View(NamedTuple):
     dtype: str
     device: int
     owner: Any = None
-    """What keeps the memory alive."""
+    """Object that keeps the memory alive."""
 
 
 class Library(Protocol):

@@ -91,14 +91,14 @@ def device_function(
 
     Args:
         name: Of the function.
-        trace: The program: one text, without those of further iterations.
+        trace: The program: one function, without those of further iterations.
         t: Type of its numbers.
         limits: Registers and shared memory of a thread.
         at_once: Whether outputs are written as soon as they are known; not where inputs are outputs too.
         held: Inputs that are the same for all states, and known to be finite.
         global_carry: Whether what is carried to further iterations is in global memory, so that another thread can go
             on with a state.
-        ready: Is called with the text of each part when it is written.
+        ready: Is called with the code of each part when it is written.
     """
     allocation, s = allocate(trace, limits, at_once, part_of(trace)), t.scalar
     emitter = Emitter(trace, t, allocation, held=held, global_carry=global_carry)
@@ -137,7 +137,7 @@ def part_functions(
         name: Of the program.
         emitter: Has no prefix.
         given: Arguments of each part, with types, beside ``%local``: slots of local memory.
-        ready: Is called with the text of each part when it is written.
+        ready: Is called with the code of each part when it is written.
     """
     t, s = emitter.t, emitter.t.scalar
     arguments = f"{given}, {LOCAL} %local, {s}"

@@ -74,7 +74,7 @@ def read(capsule: Any) -> Tensor:
 
 
 _KEPT: dict[int, tuple[Any, ...]] = {}
-"""What capsules point to, until their consumers are done: by the address of the record."""
+"""Records of capsules, until their consumers are done: by the address of the record."""
 
 
 def _delete(address: int) -> None:

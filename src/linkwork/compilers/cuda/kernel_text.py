@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Kernel text itself on a GPU: code that is generic in the mechanism, for programs too long for a straight line.
+"""Kernel code itself on a GPU: code that is generic in the mechanism, for programs too long for a straight line.
 
 The functions are those of native code on the CPU (`lowering`), for one state in each thread. They read the plan, which
 is data in the memory of the GPU, and work on arrays in a *scratch* there. The scratch of a warp is that of native code
-in 32 lanes: entry ``k`` of lane ``l`` stands at ``32 k + l``, so that the threads of a warp, which go through the text
+in 32 lanes: entry ``k`` of lane ``l`` stands at ``32 k + l``, so that the threads of a warp, which go through the code
 together, read and write neighbors. Threads take one state after another: the scratch does not grow with the batch.
 
 The kernel is that of `ptx` with four more arguments::
@@ -45,7 +45,7 @@ from linkwork.kernels.algorithm import Algorithm
 
 
 class DeviceUnit(Unit):
-    """Kernel text for one thread of a GPU."""
+    """Kernel code for one thread of a GPU."""
 
     pointer = GLOBAL
     context = f"{GLOBAL} %c, {GLOBAL} %own"

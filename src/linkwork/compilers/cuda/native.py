@@ -36,7 +36,7 @@ PLAN_WORDS = 3
 
 
 def has_text(program: Program) -> bool:
-    """Whether a program has kernel text of its own that can be run for one state after another."""
+    """Whether a program has kernel code of its own that can be run for one state after another."""
     return program.derivation is None and not program.algorithm.traced and not program.algorithm.shared
 
 
@@ -56,7 +56,7 @@ class Plan:
     """The context of native code on a GPU: the plan of a robot, copied there once, and where things are in a scratch.
 
     Args:
-        program: Kernel text and the plan.
+        program: Kernel code and the plan.
         dtype: Type of the numbers.
         make: Allocates memory of the GPU, given how many bytes.
     """

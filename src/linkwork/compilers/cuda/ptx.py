@@ -182,13 +182,13 @@ def _iterations(trace: Trace, t: Type, lines: dict[str, list[str]]) -> list[str]
 
 
 def unfinished(t: Type, settings: tuple[str, str], progress: tuple[str, str], ends: bool) -> list[str]:
-    """``%open``: whether the state goes on; where a text ends iterations, ``%ending``: whether that one is next.
+    """``%open``: whether the state goes on; where a kernel ends iterations, ``%ending``: whether that one is next.
 
     Args:
         t: Type of the numbers.
         settings: Where settings are, and how far their numbers are apart.
         progress: Where the progress of iterations is, and how far its numbers are apart.
-        ends: Whether a text ends iterations.
+        ends: Whether a kernel ends iterations.
     """
 
     def number(name: str, array: tuple[str, str], place: int) -> list[str]:

@@ -43,7 +43,7 @@ def rollout_code(
 
     Args:
         make: Makes its traces.
-        content: All that these depend on, beside the text of the package.
+        content: All that these depend on, beside the code of the package.
         dtype: Type of numbers.
         where: The GPU.
         name: Of what is compiled, for messages.

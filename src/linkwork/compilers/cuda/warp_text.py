@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Kernel text on a GPU with lanes of a warp for each robot: code that is generic in the mechanism.
+"""Kernel code on a GPU with lanes of a warp for each robot: code that is generic in the mechanism.
 
-The lanes of a group, a warp or a part of it, run the text of a robot together, on work arrays that they share. Where no
+The lanes of a group, a warp or a part of it, run the code of a robot together, on work arrays that they share. Where no
 loop is shared they do the same: each reads what all of them wrote, numbers and branches are those of one lane.
-Iterations of a `scalar.prange` are dealt to the lanes, which wait for each other at its end. So one text serves a CPU
+Iterations of a `scalar.prange` are dealt to the lanes, which wait for each other at its end. So one kernel serves a CPU
 and a warp. What a robot computes does not depend on how many lanes it has, nor on its place in the batch.
 
 A group takes one robot after another from a queue::
@@ -62,7 +62,7 @@ REGISTERS = 128
 
 
 class WarpUnit(Unit):
-    """Kernel text for the lanes of a warp."""
+    """Kernel code for the lanes of a warp."""
 
     pointer = GLOBAL
     context = f"{GLOBAL} %own, i32 %lane, i32 %mask"

@@ -13,7 +13,7 @@ larger group. Of twice as many slots as lanes at least one a lane is in it, as l
 | list        | slots that the lanes take in this round                                                         |
 | queue       | in global memory: the next robot that no warp has had                                           |
 
-A lane that took a slot runs the text `work`, with ``%robot``, ``%slot`` (its number among all), its ``%flag`` at
+A lane that took a slot runs the code `work`, with ``%robot``, ``%slot`` (its number among all), its ``%flag`` at
 ``%flag.at``, and ``%more.iterate``: whether this round is one of further iterations. It ends by going to ``joined``.
 """
 
@@ -39,7 +39,7 @@ WARP_BYTES = 12 * WIDTH + 4 * LANES
 
 @dataclass(frozen=True)
 class Warp:
-    """The text of a warp: variables of the module, and instructions."""
+    """The code of a warp: variables of the module, and instructions."""
 
     globals: list[str]
     lines: list[str]
@@ -254,7 +254,7 @@ def _device_line(line: str) -> str:
 
 
 def _host_line(line: str) -> str:
-    """A line of the text for a warp of one lane."""
+    """A line of the code for a warp of one lane."""
     if line == "sync":
         return "fence seq_cst"
     result, _, of = line.partition(" = ballot ")

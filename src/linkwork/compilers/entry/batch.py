@@ -12,7 +12,7 @@ beyond the end of the batch repeat its last state and are not written.
 
 A kernel that iterates does so while ``progress[0] > settings[0] and progress[1] < settings[1]``, each state by itself:
 lanes that have ended keep what they have while others go on, so that a result does not depend on its neighbors. Where
-it has a text to end with (`Algorithm.refinement`), that one is run in the last iteration that is allowed, and where
+it has a kernel to end with (`Algorithm.refinement`), that one is run in the last iteration that is allowed, and where
 ``progress[0] ** 2 <= settings[0] or progress[0] <= settings[2]``.
 """
 
@@ -320,7 +320,7 @@ def _masked(
 
 
 def unfinished(t: Type, settings: str, progress: str, ends: bool) -> list[str]:
-    """``%open``: which lanes have to go on; where a text ``ends`` iterations, ``%ending`` of them, and ``%going``."""
+    """``%open``: which lanes have to go on; where a kernel ``ends`` iterations, ``%ending`` of them, and ``%going``."""
     load = f"load {t.name}, ptr"
     mask = "i1" if t.lanes == 1 else f"<{t.lanes} x i1>"
     lines = [

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The entry point from Python into machine code: a C function that checks arrays and numbers, then calls a kernel.
 
-It is kernel text itself (`check_arrays`, `compute`), compiled once for a machine and a type of numbers; around it are
+It is kernel code itself (`check_arrays`, `compute`), compiled once for a machine and a type of numbers; around it are
 thirty lines of LLVM IR that speak CPython's vector-call protocol, so that a call costs a tenth of a microsecond. It
 reads the fields of NumPy's array objects, whose layout is part of NumPy's C interface; `layout_holds` tries that on
 known arrays before an entry point is made.
@@ -85,10 +85,10 @@ RECORD = Layout(
     },
     floats={},
 )
-"""What an entry point knows of its kernel."""
+"""Properties of the kernel of an entry point."""
 
 
-# Kernel text ---------------------------------------------------------------------------------------------------------
+# Kernel code ---------------------------------------------------------------------------------------------------------
 
 
 @kernel

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Functions that the kernel text of entry points calls and that are written in LLVM IR: memory at an address as arrays,
+"""Functions that the kernel code of entry points calls and that are written in LLVM IR: memory at an address as arrays,
 numbers that are finite, the call of a kernel."""
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Arithmetic of kernel text in LLVM IR: floats in lanes, integers that round and overflow as they do in Python."""
+"""Arithmetic of kernel code in LLVM IR: floats in lanes, integers that round and overflow as they do in Python."""
 
 from __future__ import annotations
 

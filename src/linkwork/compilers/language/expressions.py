@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Expressions of kernel text: operators, entries of arrays and tuples, and calls."""
+"""Expressions of kernel code: operators, entries of arrays and tuples, and calls."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ class Expressions(Writer):
         return record.get(name)
 
     def condition(self, node: ast.AST) -> bool | Bool:
-        """A truth value of the text; constants decide when the kernel is compiled."""
+        """A truth value of the code; constants decide when the kernel is compiled."""
         value = self.expression(node)
         if isinstance(value, Bool):
             return value
@@ -315,7 +315,7 @@ class Expressions(Writer):
             return self.call_foreign(node, self.unit.foreign[function], arguments)
         if not getattr(function, "__kernel__", False):
             name = getattr(function, "__name__", repr(function))
-            advice = ADVICE.get(name, "mark it with @kernel if it is kernel text")
+            advice = ADVICE.get(name, "mark it with @kernel if it is kernel code")
             raise self.error(node, f"{name} is no kernel: {advice}")
         return self.call(node, function, arguments)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A digest of kernel text that is outside the package: of a function, all that it calls, and the constants it uses.
+"""A digest of kernel code that is outside the package: of a function, all that it calls, and the constants it uses.
 
 Text of the package itself is known by its files (`cache.source_digest`).
 """
@@ -19,7 +19,7 @@ DEEP = 8
 
 
 def fingerprint(function: Callable[..., Any]) -> str:
-    """The digest of a kernel; empty for one of the package that closes over nothing but the package's own text."""
+    """The digest of a kernel; empty for one of the package that closes over nothing but the package's own code."""
     digest = hashlib.sha256()
     foreign = False
     for text, own in _parts(function, (), 0, {}):
@@ -58,7 +58,7 @@ def _parts(
 ) -> Iterator[tuple[str, bool]]:
     """The parts of a value, and whether each is text or a constant of the package.
 
-    Of modules and other objects, the attributes with these ``names`` count: those that the text around may use.
+    Of modules and other objects, the attributes with these ``names`` count: those that the code around may use.
     ``seen`` are objects that were met before, with their number (and the object, so that its ``id`` stays its own).
     """
     if isinstance(value, int | float | str | bytes | bool | None):

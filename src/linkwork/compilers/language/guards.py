@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Run-time checks in machine code of kernel text from outside the package.
+"""Run-time checks in machine code of kernel code from outside the package.
 
 Checked code looks at every index, at integers that are divided by or leave 64 bits, at numbers that are read before
 they are written, and counts the iterations of all loops. What is wrong first is written to a *record*, and the code
@@ -12,7 +12,7 @@ Code that is not checked counts the iterations of loops of such text, too, so th
 
 | word of a record | meaning                                                                                |
 |------------------|----------------------------------------------------------------------------------------|
-| `SITE`           | 1 + the place in the text where the first fault was found; 0: none                      |
+| `SITE`           | 1 + the place in the code where the first fault was found; 0: none                      |
 | `FIRST`, `SECOND`| numbers that say more                                                                  |
 | `BEHIND`         | the call of a kernel of the package where it was found, if it was found in one         |
 | `CALL`           | the last call in text from outside the package                                         |
@@ -48,7 +48,7 @@ BETWEEN_POLLS = 256
 
 @dataclass(frozen=True)
 class Site:
-    """A place in the text that can be at fault, and words about it with the numbers of a record."""
+    """A place in the code that can be at fault, and words about it with the numbers of a record."""
 
     source: Source
     node: ast.AST
@@ -63,7 +63,7 @@ class Guards:
         self.sites: list[Site] = []
 
     def site(self, source: Source, node: ast.AST, words: str) -> int:
-        """The number of a place in the text."""
+        """The number of a place in the code."""
         self.sites.append(Site(source, node, words))
         return len(self.sites)
 

@@ -52,7 +52,7 @@ class Unset:
 
 
 class Instructions:
-    """The instructions of one function, for the text of one kernel."""
+    """The instructions of one function, for the code of one kernel."""
 
     def __init__(self, unit: Module, source: Source, name: str) -> None:
         self.unit, self.source, self.symbol = unit, source, name
@@ -84,7 +84,7 @@ class Instructions:
     # Writing instructions ---------------------------------------------------------------------------------------------
 
     def error(self, node: ast.AST | None, message: str) -> KernelError:
-        """The error of the text at a node."""
+        """The error of the code at a node."""
         return self.source.error(node, message)
 
     def new(self, prefix: str = "v") -> str:

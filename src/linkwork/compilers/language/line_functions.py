@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Lines of four numbers in one register: the functions of `kernels.panels` that the compiler knows by itself.
 
-To kernel text a line is four floats. In code for one state its operations are those of a vector of four; where a float
-is a lane of several states already, the text of these functions is compiled as it stands.
+To kernel code a line is four floats. In code for one state its operations are those of a vector of four; where a float
+is a lane of several states already, the code of these functions is compiled as it stands.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Loops of kernel text in LLVM IR: ``for``, ``while``, and `scalar.prange`, whose iterations lanes of a warp share."""
+"""Loops of kernel code in LLVM IR: ``for``, ``while``, and `scalar.prange`, whose iterations lanes of a warp share."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Kernel text to LLVM IR, by its syntax tree: one function of machine code for a kernel and the types of its arguments.
+"""Kernel code to LLVM IR, by its syntax tree: one function of machine code for a kernel and the types of its arguments.
 
-`Unit` is a module of LLVM IR that grows by the functions that are called; `Lowering` walks the text of one of them.
+`Unit` is a module of LLVM IR that grows by the functions that are called; `Lowering` walks the code of one of them.
 Types are inferred on the way: they are those of the arguments, of the arrays of tables, and of constants. A float is
 one number or a vector with one state in each lane, whatever `Type` the unit has; integers are the same for all lanes,
 so that lanes never part. Local variables that are assigned once are values; the others are memory that LLVM turns into
@@ -113,7 +113,7 @@ class Unit(Module):
         return "alwaysinline" if source.size < INLINE_SIZE and short and not self.checked else ""
 
     def lane_unit(self) -> LaneUnit:
-        """Where functions are for the state in one lane; part of the same text."""
+        """Where functions are for the state in one lane; part of the same code."""
         if self._lane is None:
             self._lane = LaneUnit(self)
         assert isinstance(self._lane, LaneUnit)
@@ -150,7 +150,7 @@ def _is_of_floats(kind: Any) -> bool:
 
 
 class Lowering(Loops):
-    """The text of one kernel, for arguments of given types."""
+    """The code of one kernel, for arguments of given types."""
 
     def __init__(self, unit: Unit, source: Source, name: str, in_one_lane: bool = False) -> None:
         super().__init__(unit, source, name)
@@ -217,7 +217,7 @@ class Lowering(Loops):
         self.emit(f"ret {whole} {merged}" if parts else "ret void")
 
     def merge(self, before: dict[str, Any], paths: Sequence[dict[str, Any]]) -> None:
-        """Merges the values of names where several paths through the text meet."""
+        """Merges the values of names where several paths through the code meet."""
         merged: dict[str, Any] = {}
         for name in {name for path in paths for name in path}:
             values = [path.get(name) for path in paths]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A module of LLVM IR for kernel text: how values are spelled in it, and what memory is."""
+"""A module of LLVM IR for kernel code: how values are spelled in it, and what memory is."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Lowered:
 
 @dataclass(frozen=True)
 class Foreign:
-    """A function that is not kernel text: its name in LLVM IR, where it is given the context, and what it returns."""
+    """A function that is not kernel code: its name in LLVM IR, where it is given the context, and what it returns."""
 
     name: str
     result: Any
@@ -53,7 +53,7 @@ class Module:
     pointer = "ptr"
     """The type of addresses of arrays and of the context."""
     context = "ptr %c"
-    """What every function is given first."""
+    """First arguments of every function."""
     table = "ptr %c"
     """Where the words of the context are."""
     spacing = 1
@@ -87,7 +87,7 @@ class Module:
         self.t = t
         self.foreign = foreign
         self.guards = guards
-        """What code of text from outside the package checks while it runs."""
+        """Run-time checks of kernels from outside the package."""
         self.layout = layout
         """Sizes and arrays that every context has, and their words."""
         self.words = words
@@ -138,7 +138,7 @@ class Module:
         raise NotImplementedError
 
     def lane_unit(self) -> Module:
-        """Where functions are for the state in one lane; part of the same text."""
+        """Where functions are for the state in one lane; part of the same code."""
         raise NotImplementedError
 
     def text(self) -> str:

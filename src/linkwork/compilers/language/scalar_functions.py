@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Functions that the compiler of kernel text knows by itself: those of `scalar`, and two of Python's own."""
+"""Functions that the compiler of kernel code knows by itself: those of `scalar`, and two of Python's own."""
 
 from __future__ import annotations
 

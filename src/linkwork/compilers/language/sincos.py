@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Sine and cosine as kernel text, for machine code without calls to a library.
+"""Sine and cosine as kernel code, for machine code without calls to a library.
 
 Reduction by multiples of pi/2 (Cody and Waite, with fused multiply-adds): ``x - k P1`` is exact because both are
 multiples of one unit and the difference is small; ``P2`` is short, so that ``k P2`` is exact too and the part that
@@ -122,7 +122,7 @@ NEW_LINE = "\n  "
 SINCOS_NEEDS = """declare double @llvm.sin.f64(double)
 declare double @llvm.cos.f64(double)
 !1 = !{!"branch_weights", i32 1000, i32 1}"""
-"""What a module with such functions has once."""
+"""Definitions that a module with such functions has once."""
 
 
 def sincos_function(t: Type, name: str, polynomials: str, context: str) -> str:

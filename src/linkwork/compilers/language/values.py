@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The language of kernels: what its values are, where its text is found, and how it complains.
 
-Kernel text is Python that handles six kinds of values:
+Kernel code is Python that handles six kinds of values:
 
 | value    | what it is                                                                | in machine code          |
 |----------|---------------------------------------------------------------------------|--------------------------|
@@ -33,7 +33,7 @@ from linkwork.errors import KernelError
 from linkwork.plans.layout import Layout, Shape
 
 INTEGER, CONSTANT, STATE = "integers", "constants", "state"
-"""What arrays hold: integers; floats that all lanes share; floats of one state, or of one state a lane."""
+"""Kinds of arrays: integers; floats that all lanes share; floats of one state, or of one state a lane."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class ArrayType:
     trailing: Shape
     writable: bool = True
     tag: str = ""
-    """What memory it is part of: arrays of different tags do not overlap."""
+    """Memory that it is part of: arrays of different tags do not overlap."""
     slots: str = ""
     """The array of the layout that says where each row of the first axis is; empty where rows are in order."""
 
@@ -89,7 +89,7 @@ class Array:
 
 @dataclass(frozen=True)
 class Record:
-    """An instance of a named tuple that the text makes: fields are known by name, and cost what a tuple's do."""
+    """An instance of a named tuple that the code makes: fields are known by name, and cost what a tuple's do."""
 
     type: type
     fields: tuple[Any, ...]
@@ -265,7 +265,7 @@ class Source:
     first: int
     """The number of the first line."""
     outer: Mapping[str, Any]
-    """What names outside the text mean now; `fingerprint` sees the same."""
+    """Present values of names outside the code, as `fingerprint` reads them."""
 
     def error(self, node: ast.AST | None, message: str) -> KernelError:
         """An error that shows the line of a node."""
@@ -305,7 +305,7 @@ class Source:
 
     @cached_property
     def size(self) -> int:
-        """The size of the text: nodes of the syntax tree."""
+        """The size of the code: nodes of the syntax tree."""
         return sum(1 for _ in ast.walk(self.tree))
 
     @cached_property
@@ -316,17 +316,17 @@ class Source:
 
 @cache
 def source_of(function: Callable[..., Any]) -> Source:
-    """The text of a kernel."""
+    """The code of a kernel."""
     name = getattr(function, "__qualname__", repr(function))
     code = getattr(function, "__code__", None)
     if code is None:
-        raise KernelError(f"{name} is no Python function, so that it has no kernel text", kernel=name)
+        raise KernelError(f"{name} is no Python function, so that it has no kernel code", kernel=name)
     try:
         lines, first = inspect.getsourcelines(function)
         parsed = ast.parse(textwrap.dedent("".join(lines))).body[0]
     except (OSError, SyntaxError, IndexError) as error:
         raise KernelError(
-            f"the text of {name} cannot be read ({error}): a kernel is a function defined with def, in a file",
+            f"the code of {name} cannot be read ({error}): a kernel is a function defined with def, in a file",
             kernel=name,
             file=code.co_filename,
         ) from None

@@ -2,7 +2,7 @@
 """Branches in straight-line programs that save work: what only one side of `where` needs, and no lane asks for.
 
 A program computes both sides of ``where(x, bound, then, otherwise)``. Where many nodes are needed for ``then`` alone,
-by selects of one condition, they are put behind a branch that is taken if ``x < bound`` in any lane. So kernel text of
+by selects of one condition, they are put behind a branch that is taken if ``x < bound`` in any lane. So kernel code of
 the form ::
 
     if any_below(x - bound, 0.0):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A trace in which some inputs are numbers that are known: what depends on them alone is computed now.
 
-The nodes are run once more, on a new graph: constants fold and zeros vanish as they do when kernel text is traced.
+The nodes are run once more, on a new graph: constants fold and zeros vanish as they do when kernel code is traced.
 """
 
 from __future__ import annotations

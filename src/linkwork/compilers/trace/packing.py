@@ -396,7 +396,7 @@ class _Search:
     def _unions(self) -> list[tuple[list[Entry], list[tuple[Pack, bool]]]]:
         """Packs that differ in zeros alone, stored as one: its entries, which packs it has, and whether negative.
 
-        In about the order in which kernel text computes them."""
+        In about the order in which kernel code computes them."""
         unions: list[tuple[list[Entry], list[tuple[Pack, bool]]]] = []
         having: dict[tuple[int, int], list[int]] = defaultdict(list)
         for pack in sorted(self.leaves, key=lambda leaf: (leaf.count(None), _last(leaf))):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Running kernel text on symbols: straight-line programs as graphs of scalar expressions (`model.expressions`).
+"""Running kernel code on symbols: straight-line programs as graphs of scalar expressions (`model.expressions`).
 
 Operations that no output needs are never emitted.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Kernels as WebAssembly: the text that native code is made of, through LLVM, for what is no straight line.
+"""Kernels as WebAssembly: the code that native code is made of, through LLVM, for what is no straight line.
 
 Code is generic in the robot, as native code is: it reads a *context*, words with the sizes of the mechanism and the
 addresses of its arrays, which are data of the module. So one object, made once and kept in the cache, serves all
@@ -29,7 +29,7 @@ from linkwork.kernels.algorithm import Algorithm, resolve
 
 TRIPLE = "wasm32-unknown-unknown"
 FEATURES = "+bulk-memory,+mutable-globals,+nontrapping-fptoint,+sign-ext"
-"""What all browsers have since 2021."""
+"""Features of all browsers since 2021."""
 STACK = 1 << 18
 """Bytes of the stack."""
 SINE, COSINE = "sin", "cos"
@@ -45,7 +45,7 @@ class KernelFunction:
     name: str
     program: Program
     values: Mapping[str, Any] = field(default_factory=dict)
-    """What inputs hold at first."""
+    """Initial values of inputs."""
     shown: tuple[str, ...] = ()
     """Work arrays of doubles that callers may read after a call, as they read outputs."""
 

@@ -39,7 +39,7 @@ class Stopping:
     tolerance: float | None = None
     most: float | None = None
     near: float | None = None
-    """A residual at which iterations are about to end, for programs with a text to end with."""
+    """A residual at which iterations are about to end, for programs with a kernel to end with."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Sine and cosine in WebAssembly, which has no fused multiply-add: the bits of native code without contraction.
 
-The text is that of native code (`language.sincos`). ``fma(a, b, c)`` is made of Dekker's product and Knuth's sum, which
+The code is that of native code (`language.sincos`). ``fma(a, b, c)`` is made of Dekker's product and Knuth's sum, which
 split ``a b`` and ``a b + c`` into a number and its rounding error:
 
     p + e = a b,    s + f = p + c,    fma = s + (f + e)

@@ -183,7 +183,7 @@ class Delassus:
         """Cache lines of 64 bytes that a first application of the operator, and of its damped inverse, touches.
 
         Every number of the plan, of work arrays, inputs and outputs that is read or written counts; see
-        `linkwork.compilers.cache_lines`. It runs the text as it stands: seconds for hundreds of rows.
+        `linkwork.compilers.cache_lines`. It runs the code as it stands: seconds for hundreds of rows.
 
         Args:
             q: Configuration, ``(nq,)``; by default the neutral one.

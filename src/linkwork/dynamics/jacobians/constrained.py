@@ -352,7 +352,7 @@ def uncertain_rank(pivot: Any, a: Any, f: Any, solution: Any, joints: Any, rows:
 
 
 def _program(robot: Model, frames: Sequence[str], redundant: bool, soft: bool) -> Program:
-    """The text that has fewer products, by the rule of `ForwardDerivatives`; tendons act on many bodies, by paths."""
+    """The code that has fewer products, by the rule of `ForwardDerivatives`; tendons act on many bodies, by paths."""
     tree = derivative_tree(robot, frames, redundant, soft)
     by_paths, by_bodies = constrained_products(tree)
     if by_bodies < FEWER * by_paths and not tree.ntendon_rows:

@@ -26,7 +26,7 @@ from linkwork.kernels.tree.kinematics import joint_transforms
 from linkwork.plans.clusters import CLUSTER_TREE
 
 ERROR, ITERATIONS, PIVOT = 0, 1, 2
-"""What ``completion`` holds: the largest error of a row, the steps so far plus one, the least pivot."""
+"""Layout of ``completion``: the largest error of a row, the steps so far plus one, the least pivot."""
 
 
 @kernel

@@ -305,9 +305,9 @@ _SOLUTION: dict[str, Shape] = {"motion": ("nv",), "forces": ("nc",), "progress":
 _ERROR: dict[str, Shape] = {"error": ("nc",)}
 
 FACTOR = (*POSE, *CLOSURE, *PATCHES, "V", "D", "L", "Y")
-"""What `factorize` leaves to others."""
+"""Arrays that `factorize` leaves to others."""
 SPRING_FACTOR = (*POSE, *CLOSURE, *PATCHES, "V", "D", "L", "Y", "DSH", "mu")
-"""What `setup_rows` and `factorize_damped` leave to `solve_damped`."""
+"""Arrays that `setup_rows` and `factorize_damped` leave to `solve_damped`."""
 
 DELASSUS = Algorithm("delassus", delassus, _POSE | _FORCES, _MOTION | _ROWS, OPERATOR, DELASSUS_TREE)
 FACTORIZE = Algorithm("delassus_factorize", factorize, _POSE, _ERROR, OPERATOR, DELASSUS_TREE)

@@ -11,7 +11,7 @@ general. Joints that move no row pass all rows on (Remark 8). Joints of several 
 rows as that rank says in one step (Eqs. 57 and 61, with a factor ``L D L'`` in the place of singular values).
 
 In a singular configuration ``K S`` has a lower rank: pivots are watched. Where the least of them costs digits, a
-second text brings these back with the same factor (`pv_early_refinement`); where it cannot, a third does it all again
+second kernel brings these back with the same factor (`pv_early_refinement`); where it cannot, a third does it all again
 (`rank_revealing`). Of rows that say the same in every configuration that is the only text.
 
 | symbol       | meaning                                                                                 |

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Iterative refinement of PV-early with the factor of its own sweeps.
 
-A joint that hardly feels the row that ends there makes the links beyond it heavy: ``D B B'`` has the size 1 over the
+A joint that hardly moves the row that ends there makes the links beyond it heavy: ``D B B'`` has the size 1 over the
 pivot, and digits of the inertia below it are lost. Those of the solution are not: what accelerations and multipliers
 leave of the problem, from Newton's and Euler's equations, is solved for with the same factor, and added. The error is
 multiplied by what the first solution is off by, so that one step is enough where that is small, and another follows
@@ -28,7 +28,7 @@ from linkwork.kernels.tree.rnea import force_to_parent
 from linkwork.model.joints import HELICAL
 
 UNREFINED = 0.6
-"""``progress`` of a state that is to be refined: above the tolerance 0.5, and its square below, so that the text for
+"""``progress`` of a state that is to be refined: above the tolerance 0.5, and its square below, so that the code for
 the end of iterations is run (`linkwork.kernels.algorithm.Algorithm.refinement`)."""
 MOST_STEPS = 3.0
 """Steps of refinement."""
@@ -119,7 +119,7 @@ def pass_right_hand_sides(tree: Array, w: Array, i: int, tau: Array) -> None:
 
 @kernel
 def refined_right_hand_sides(tree: Array, w: Array, problem: Problem, result: Result) -> None:
-    """What accelerations and multipliers leave of the problem, passed to the root."""
+    """Residual of accelerations and multipliers, passed to the root."""
     problem_left(tree, w, problem, result)
     for r in range(tree.nc):
         if tree.early_place[r] >= 0:
@@ -134,7 +134,7 @@ def refinement_result(tree: Array, w: Array, problem: Problem, result: Result) -
     """``progress`` after a step ``da``: zero where it is small, and where it is not too large for another.
 
     Rows that are redundant on closed loops have pivots of the square of what loops are open by: `rank_revealing` leaves
-    them out, and so this text must not take them at their word.
+    them out, and so this code must not take them at their word.
     """
     count = result.iterations[0]
     size = max_norm(tree.nv, result.a)

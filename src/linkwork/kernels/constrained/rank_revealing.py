@@ -7,7 +7,7 @@ are propagated as they are (Remark 8): how many rows are left is not known befor
 carried on. So redundant rows and joints with several degrees of freedom need no cases of their own. Rows that reach the
 root have ``K = 0``: ``k`` is zero, or the constraints contradict each other.
 
-Digits are lost where a joint hardly moves the row that it has to satisfy. Therefore the text solves for what given
+Digits are lost where a joint hardly moves the row that it has to satisfy. Therefore the code solves for what given
 accelerations and multipliers leave of the problem, from Newton's and Euler's equations, and adds the solution to them:
 from zero this is the problem itself, and once more is one step of iterative refinement.
 

@@ -50,7 +50,7 @@ BALANCE_WORK: dict[str, Shape] = {
 
 
 class ContactForcesProblem(NamedTuple):
-    """A motion to make, contact points of pairs without kernel text, and parameters."""
+    """A motion to make, contact points of pairs without kernel code, and parameters."""
 
     q: Array
     v: Array
@@ -58,7 +58,7 @@ class ContactForcesProblem(NamedTuple):
     wrenches: Array
     given: Array
     tolerance: Entry
-    """What may be unmet when iterations end, as a part of what is required."""
+    """Residual at which iterations end, relative to the required torques."""
     most: Entry
     """The most iterations."""
     rho0: Entry
@@ -72,7 +72,7 @@ class ContactForcesProblem(NamedTuple):
     length: Entry
     """Of the robot."""
     rounding: Entry
-    """What ``J y`` is uncertain by, as a part of ``y``."""
+    """Uncertainty of ``J y``, relative to ``y``."""
     limits: Annotated[Array, ("nchosen", 2)]
     """Between which numbers each chosen torque is."""
 
@@ -100,7 +100,7 @@ class ContactForcesResult(NamedTuple):
     """(nv,) generalized forces that are missing."""
     balance: Balance
     residual: Annotated[Array, (1,)]
-    """What iterations still have to change, as a part of what is required; zero at the end."""
+    """Remaining change, relative to the required torques; zero at the end."""
     iterations: Annotated[Array, (1,)]
     pivot: Annotated[Array, (1,)]
     """As in `cluster_rnea`."""

@@ -44,9 +44,9 @@ from linkwork.kernels.thresholds import DISABLED
 DIRECTIONS = 5
 """The most conjugate residuals of a step."""
 INEXACT = 0.01
-"""What they may leave, as a part of the residual of contacts."""
+"""Residual at which they end, relative to that of contacts."""
 OPEN = 0.03
-"""What loops may miss after one proximal iteration, as a part of the tolerance; else there is a second one."""
+"""Residual of loops after one proximal iteration, relative to the tolerance; above it there is a second one."""
 
 NEWTON_WORK: dict[str, Shape] = PROBLEM_WORK | {
     "contact_P": ("nslots", 3),

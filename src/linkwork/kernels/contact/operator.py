@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """ADMM for frictional contact on the Delassus operator and its damped inverse, without a matrix.
 
-The iteration of `contact_admm` with the texts of `delassus`: ``(G + R + rho)^-1`` is LCABA with springs on all rows, a
-factorization for each penalty and two sweeps for each vector; products with ``G``, for residuals, are two sweeps of
+The iteration of `contact_admm` with the kernels of `delassus`: ``(G + R + rho)^-1`` is LCABA with springs on all rows,
+a factorization for each penalty and two sweeps for each vector; products with ``G``, for residuals, are two sweeps of
 ABA, whose factor is made once and kept beside that of the springs.
 
 | symbol                           | meaning                                                    |

@@ -14,7 +14,7 @@ and with a bounded velocity. Where a contact closes faster than a threshold, New
 ``b = e u_n``, with a smaller ``e`` where this would add energy (`contact.restitution`). A compliant contact is an
 implicit spring, ``b = gap / dt + compliance f_n / dt``.
 
-Everything is divided by ``dt``, so that rows are of accelerations and the text of `lcaba` applies:
+Everything is divided by ``dt``, so that rows are of accelerations and the code of `lcaba` applies:
 
 | symbol       | meaning                                                                                       |
 |--------------|-----------------------------------------------------------------------------------------------|
@@ -73,7 +73,7 @@ INPUTS: dict[str, Shape] = {
     "start": ("nstart",),
     "settings": ("nsettings",),
 }
-"""``given``: contact points of pairs without kernel text; ``start``: forces to start from (warm start)."""
+"""``given``: contact points of pairs without kernel code; ``start``: forces to start from (warm start)."""
 OUTPUTS: dict[str, Shape] = {"q1": ("nq",), "v1": ("nv",), "result": ("nresult",)}
 
 CONTACT_ROWS: dict[str, Shape] = {
@@ -160,7 +160,7 @@ class ContactResult(NamedTuple):
     """The residual of the true problem (`cones`), a velocity."""
     iterations: Annotated[Array, (1,)]
     state: Annotated[Array, (STATE,)]
-    """What a solver keeps from one iteration to the next."""
+    """State of a solver between iterations."""
     reduction: Annotated[Array, (1,)]
     """The part of the coefficients of restitution that does not act, because it would add energy."""
     a: Annotated[Array, ("nv",)]

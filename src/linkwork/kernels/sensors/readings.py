@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Sensors of a robot: one vector of numbers for a state, and what is known of its accelerations and forces.
 
-MuJoCo's ``mj_sensorPos``, ``mj_sensorVel`` and ``mj_sensorAcc`` in one text; only what the chosen sensors need is
+MuJoCo's ``mj_sensorPos``, ``mj_sensorVel`` and ``mj_sensorAcc`` in one function; only what the chosen sensors need is
 computed, and read: an algorithm for each set of inputs, made by `sensors_of`.
 
 | symbol            | meaning                                                                       |

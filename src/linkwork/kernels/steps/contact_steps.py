@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Steps in time with contacts as kernel text: the iterations of a solver inside the steps that `steps` repeats.
+"""Steps in time with contacts as kernel code: the iterations of a solver inside the steps that `steps` repeats.
 
 A step is solved from the forces of the step before, and where that fails, from none. Iterations go on while some lane
 needs them; a lane that is done keeps what it has, so that its result does not depend on its neighbors. On the way steps
@@ -392,4 +392,4 @@ SINGLE_CONTACT_STEPS: dict[str, Algorithm] = {one.name: single_contact_step(one)
 """Algorithms of one step with contacts, by solver."""
 
 BOUNDED_CONTACT_STEPS: dict[str, Algorithm] = {one.name: bounded_contact_step(one) for one in (CONTACT_NEWTON,)}
-"""What they leave to their callers where bodies turn fast, by solver."""
+"""Outputs for callers where bodies turn fast, by solver."""

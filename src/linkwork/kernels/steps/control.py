@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Steps under a controller that is kernel text: torques are computed between steps, in machine code.
+"""Steps under a controller that is kernel code: torques are computed between steps, in machine code.
 
 A controller reads the time and the state, and writes torques of all joints. It is called every so many steps, with a
 zero-order hold in between. The state of a simulation is ``q, v``, the torques of the step that follows and the number
@@ -54,7 +54,7 @@ class Parameters(NamedTuple):
 
 
 class Control(NamedTuple):
-    """The text of a controller, ``text(time, q, v, *parameters, tau)`` or with ``tree`` first, and its parameters."""
+    """The code of a controller, ``text(time, q, v, *parameters, tau)`` or with ``tree`` first, and its parameters."""
 
     text: Callable[..., None]
     takes_tree: bool
@@ -66,7 +66,7 @@ class Control(NamedTuple):
 
 
 def torque_kernel(control: Control) -> Callable[..., None]:
-    """Kernel text that calls a controller with its parameters; torques that it does not write are zero."""
+    """Kernel code that calls a controller with its parameters; torques that it does not write are zero."""
     text, slots = control.text, control.slots
 
     @kernel

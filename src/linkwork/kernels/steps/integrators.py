@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Steps of integrators as kernel text, so that whole rollouts run in machine code.
+"""Steps of integrators as kernel code, so that whole rollouts run in machine code.
 
 A step leads from ``q, v`` to ``q1, v1`` and is repeated without returning to Python: an algorithm iterates on its own
 outputs. Joint torques are those given, the passive ones (`joint_forces`: springs, dampers, stops), and those of
@@ -312,7 +312,7 @@ def repeated(one: Step) -> Algorithm:
     """The algorithm that repeats a step; ``settings`` are zero and one more than the number of steps, and ``progress``
     ends with one more than the steps after which the state was finite.
 
-    The first kernel only copies the state to the outputs, so that there is one text of a step.
+    The first kernel only copies the state to the outputs, so that there is one kernel of a step.
     """
     dynamics, step, check_closure = one.dynamics, one.text, one.dynamics.coordinates.check_closure
     begin = begin_of(dynamics)

@@ -7,7 +7,7 @@ take of the energy (`contact.reduced.step`).
 | symbol  | meaning                                                                                        |
 |---------|------------------------------------------------------------------------------------------------|
 | applied | joint torques given, and those of actuators                                                    |
-| given   | contact points of pairs without kernel text                                                    |
+| given   | contact points of pairs without kernel code                                                    |
 | damped  | the tree with ``implicit_armature``, that of implicit dampers                                  |
 
 Cost: that of the solver.

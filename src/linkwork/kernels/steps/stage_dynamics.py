@@ -196,7 +196,7 @@ class Coordinates(NamedTuple):
 
 
 class Dynamics(NamedTuple):
-    """Forward dynamics as the text of steps calls it."""
+    """Forward dynamics as the code of steps calls it."""
 
     name: str
     accelerations: Callable[..., None]
@@ -341,7 +341,7 @@ DRIVEN_TREES = _with_actuators(TREES, ACTUATION_TREE)._replace(
 )
 DRIVEN_LOOPS_1, DRIVEN_LOOPS_3 = (_with_actuators(loops, ACTUATION_LCABA_TREE) for loops in (LOOPS_1, LOOPS_3))
 REFINED_LOOPS_1 = _loop_dynamics(1, refined=True)
-"""What one iteration is without rounding errors: derivatives of a step that makes one are derivatives of this."""
+"""Equal to one iteration without rounding errors: derivatives of a step that makes one are derivatives of this."""
 DRIVEN_REFINED_LOOPS_1 = _with_actuators(REFINED_LOOPS_1, ACTUATION_LCABA_TREE)
 MINIMAL = _minimal_dynamics()
 """Forward dynamics of loops in minimal coordinates."""

@@ -16,7 +16,7 @@ Featherstone, Rigid Body Dynamics Algorithms, Table 7.1; **lqr** Eqs. 42 for the
 The first pass is that of `rnea` with ``qdd = 0``: bias forces and accelerations contain the velocity products ``c`` and
 gravity already, and the second and third pass solve for what joint accelerations add, without ``c``. Without armature,
 the rows of ``H - U V`` along the joint's axes vanish and the force there is ``tau``: one-DoF joints and joints whose S
-is a selection of axes have these zeros written into the text. Cost: O(n).
+is a selection of axes have these zeros written into the code. Cost: O(n).
 """
 
 from __future__ import annotations

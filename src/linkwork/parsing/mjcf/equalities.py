@@ -177,7 +177,7 @@ def _polynomial(node: Node) -> tuple[float, ...]:
 
 
 def _tendons(node: Node, model: References, options: dict[str, Any]) -> Constraint | None:
-    """With L the length of each tendon less that as it is drawn: ``L1 = a0 + a1 L2 + a2 L2² + ...``.
+    """With L the length of each tendon less its reference length: ``L1 = a0 + a1 L2 + a2 L2² + ...``.
 
     Of fixed tendons ``L = sum of c (q - ref)``: where no polynomial mixes joints, they are couplings of joints.
     """
@@ -222,7 +222,7 @@ def _tendon_coupling(
 
 
 def _tendon(node: Node, attribute: str, model: References) -> tuple[Tendon, float]:
-    """A tendon on frames, and its length in the model as it is drawn."""
+    """A tendon on frames, and its length in the reference configuration."""
     name = node.text(attribute)
     if name not in model.tendons:
         raise node.error(f"there is no tendon '{name}'{suggest(name, model.tendons)}")

@@ -39,7 +39,7 @@ _OF_COMPILER = (
     *("autolimits", "inertiafromgeom", "inertiagrouprange", "boundmass", "boundinertia", "settotalmass"),
     *("balanceinertia", "fitaabb", "alignfree", "exactmeshinertia"),
 )
-"""What two models that are attached must have in common."""
+"""Settings that attached models must share."""
 _MOST_COPIES, _MOST_ELEMENTS = 100_000, 1_000_000
 _DEEPEST = 10
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The joints of a model.
 
-The coordinate of a hinge or slide is MuJoCo's ``qpos``: the model as it is drawn has it at ``ref``.
+The coordinate of a hinge or slide is MuJoCo's ``qpos``: the reference configuration has it at ``ref``.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class MjcfJoint:
     child_at: Placement
     """On the side of the body."""
     ref: float
-    """Its coordinate in the model as it is drawn, if it has a single one."""
+    """Its coordinate in the reference configuration, if it has a single one."""
     options: dict[str, Any]
 
     @property
@@ -55,7 +55,7 @@ class MjcfJoint:
         return isinstance(self.type, Revolute | Prismatic)
 
     def drawn(self, body: Body) -> Floats:
-        """The coordinates in the model as it is drawn."""
+        """The coordinates in the reference configuration."""
         if self.is_scalar:
             return np.array([self.ref])
         q = np.array(self.type.neutral)
@@ -81,7 +81,7 @@ def read_joints(tree: Tree, settings: Settings) -> dict[str, MjcfJoint]:
 def with_spring_dampers(robot: Mechanism, joints: Mapping[str, MjcfJoint]) -> Mechanism:
     """The mechanism with springs and dampers of joints that have time constants, as MuJoCo's compiler sets them.
 
-    With the inertia ``m``, one over the mean diagonal of ``M^-1`` of the joint in the model as it is drawn, the time
+    With the inertia ``m``, one over the mean diagonal of ``M^-1`` of the joint in the reference configuration, the time
     constant ``T`` and the damping ratio ``z``, the stiffness is ``m / (T z)²`` and the damping ``2 m / T``.
     """
     timed = {name: times for name, joint in joints.items() if (times := joint.spring_damper) is not None}
@@ -129,7 +129,7 @@ def _read_joint(name: str, item: Item, body: Body, settings: Settings) -> MjcfJo
     ref = measure(node.number("ref", 0.0))
     child_at = here
     if ref != 0:
-        # At the coordinate ref the body stands as it is drawn: the joint has moved by ref, and the place on the body
+        # At the coordinate ref the body is in its reference pose: the joint has moved by ref, and the place on the body
         # that meets it with it.
         moved = axis_rotation(type.axis, ref) if kind == "hinge" else np.eye(3)
         child_at = Placement(position if kind == "hinge" else position + ref * type.axis, moved)

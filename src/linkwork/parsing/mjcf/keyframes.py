@@ -20,7 +20,7 @@ QPOS0 = "qpos0"
 
 SHORTEST = 1e-15
 IDENTITY = (0.0, 0.0, 0.0, 1.0)
-"""What MuJoCo takes a quaternion below this length for, as in keyframes of zeros that an editor wrote."""
+"""MuJoCo's reading of a quaternion below this length, as in keyframes of zeros that an editor wrote."""
 
 SAME_PLACE = 1e-9
 """Placements of mocap bodies whose numbers differ by less are the same."""
@@ -56,7 +56,7 @@ def read_mocap(document: MjcfDocument, poses: Mapping[str, Pose], tree: Tree, mo
 
     Args:
         document: The model.
-        poses: What `read_poses` returns.
+        poses: Result of `read_poses`.
         tree: The bodies.
         moved: Mocap bodies of the mechanism.
     """
@@ -101,7 +101,7 @@ def read_commands(document: MjcfDocument, poses: Mapping[str, Pose], count: int)
 
 
 def _read_key(key: Node, joints: Mapping[str, MjcfJoint], drawn: Pose) -> Pose:
-    """The numbers of a keyframe; a joint beyond its end stays as it is drawn, as in MuJoCo."""
+    """The numbers of a keyframe; a joint beyond its end keeps its reference position, as in MuJoCo."""
     total = sum(q.size for q in drawn.values())
     values = np.array(key.numbers("qpos", *range(total + 1)) or (), dtype=np.float64)
     pose: Pose = {}

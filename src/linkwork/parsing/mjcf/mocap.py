@@ -32,7 +32,7 @@ def with_mocap_bodies(robot: Mechanism, tree: Tree, sites: Mapping[str, str], na
         robot: The mechanism.
         tree: The bodies of the file.
         sites: Names of the frames of sites.
-        names: What `mocap_names` returns.
+        names: Result of `mocap_names`.
     """
     moved = {}
     for body, mocap in names.items():

@@ -36,7 +36,7 @@ from linkwork.quantities.actuation import actuation_matrix
 from linkwork.quantities.evaluator import Evaluator
 
 LEAST_TIME = 1e-15
-"""What MuJoCo takes a time constant of zero for."""
+"""MuJoCo's reading of a time constant of zero."""
 
 _TRANSMISSIONS = ("joint", "jointinparent", "tendon", "site", "body", "cranksite")
 
@@ -269,7 +269,7 @@ def _muscle(law: Law) -> Muscle:
 def with_muscle_forces(robot: Mechanism) -> Mechanism:
     """The mechanism with forces of muscles that are written as accelerations, as MuJoCo's compiler sets them.
 
-    A muscle with the scale ``s`` has the force ``s / |M^-1 J'|``: what accelerates the model, as it is drawn, by ``s``.
+    A muscle with the scale ``s`` has the force ``s / |M^-1 J'|``: it accelerates the reference configuration by ``s``.
     """
     if not any(a.muscle is not None and a.muscle.peak < 0 for a in robot.actuators):
         return robot
@@ -320,7 +320,7 @@ def with_resolved_damping_ratios(robot: Mechanism, motors: Motors) -> Mechanism:
     """The mechanism with damping in place of damping ratios of position servos, as MuJoCo's compiler sets it.
 
     A ratio ``z`` is the damping ``2 z sqrt(kp m)`` with the inertia ``m = 1 / (J M^-1 J')`` that the actuator's length
-    moves in the model as it is drawn.
+    moves in the reference configuration.
     """
     damped = {motor.name for motor in motors.kept if motor.law.has_damping_ratio}
     if not damped:

@@ -81,7 +81,7 @@ class Settings:
     impedance_ratio: float
     """Impedance of friction relative to that of the normal direction."""
     medium: Medium
-    """What the model moves in."""
+    """The medium."""
 
     def angle(self, value: float, node: Node) -> float:
         """An angle of an element in radians."""

@@ -31,7 +31,7 @@ from linkwork.quantities.evaluator import Evaluator
 Sites = Mapping[str, tuple[Body, Item]]
 """Bodies and elements of sites, by name."""
 OF_GEOM = "geom:"
-"""What names of geoms begin with among names of sites."""
+"""Prefix of names of geoms among names of sites."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class MjcfTendon:
         return self.tendon
 
     def drawn_length(self, joints: Mapping[str, MjcfJoint], sites: Sites, settings: Settings, where: Node) -> float:
-        """Its length in the model as it is drawn (MuJoCo: ``tendon_length0``)."""
+        """Its length in the reference configuration (MuJoCo: ``tendon_length0``)."""
         tendon, points = self.known(where), {}
         for site in tendon.sites:
             body, item = sites[site]
@@ -71,7 +71,7 @@ class MjcfTendon:
 
 @dataclass(frozen=True)
 class Places:
-    """Sites and geoms of a model as it is drawn."""
+    """Sites and geoms of a model in its reference configuration."""
 
     tree: Tree
     settings: Settings
@@ -209,7 +209,7 @@ def on_frames(tendons: Mapping[str, MjcfTendon], frames: Mapping[str, str]) -> l
 def with_springs_at_rest(robot: Mechanism, tendons: Mapping[str, MjcfTendon]) -> Mechanism:
     """The mechanism with springs of tendons at rest where those of joints are, as MuJoCo's compiler sets them.
 
-    That is the model as it is drawn, with hinges and slides at their ``springref``.
+    That is the reference configuration, with hinges and slides at their ``springref``.
     """
     own = (t for t in robot.tendons if t.name in tendons)
     loose = {t.name for t in own if (t.stiffness or any(t.stiffness_terms)) and tendons[t.name].springs}

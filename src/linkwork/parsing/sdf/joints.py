@@ -41,7 +41,7 @@ IN_JOINT = (
     | {"gearbox_ratio", "gearbox_reference_body", "drake:mimic", "drake:rotor_inertia", "drake:gear_ratio"}
     | {"sensor", "drake:controller_gains", "plugin"}
 )
-"""What is read, and (last) what does not change the dynamics."""
+"""Elements that are read, and (last) those that do not change the dynamics."""
 
 _UNDERSTOOD = {
     "axis": {"xyz", "use_parent_model_frame", "limit", "dynamics", "mimic", "initial_position"},

@@ -20,7 +20,7 @@ _IN_LINK = (
     | {"sensor", "projector", "light", "battery", "audio_source", "audio_sink", "particle_emitter", "plugin"}
     | {"self_collide", "must_be_base_link", "enable_wind", "contact"}
 )
-"""What is read, and (last) what does not change the dynamics; ``<contact>`` is a word of Bullet."""
+"""Elements that are read, and (last) those that do not change the dynamics; ``<contact>`` is a word of Bullet."""
 
 
 def read_link(link: Node, name: str, version: Version, shapes: Sequence[LinkShape], quiet: bool) -> Inertia:

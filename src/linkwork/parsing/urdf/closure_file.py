@@ -46,7 +46,7 @@ FIELDS = {
     "pin_loops": ("name", "parent", "child", "parent_xyz", "child_xyz", "axis"),
     "ball_loops": ("name", "parent", "child", "parent_xyz", "child_xyz"),
 }
-"""What each loop has, by the list that it is in."""
+"""Keys of each loop, by the list that it is in."""
 
 Vector = tuple[float, float, float]
 

@@ -33,7 +33,7 @@ class Body:
     name: str
     prim: Any
     place: Placement
-    """In our world, as it is drawn."""
+    """Reference placement in the world."""
     scale: Floats
     """Of its own axes: positions in its frame are longer by it."""
 

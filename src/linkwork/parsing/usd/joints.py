@@ -69,7 +69,7 @@ class UsdJoint:
     options: dict[str, Any] = field(default_factory=dict)
     drive: Drive | None = None
     constraint: Constraint | None = None
-    """What it is where no joint is like it: a rod, or a cylindrical joint that closes a loop."""
+    """Constraint where no joint is like it: a rod, or a cylindrical joint that closes a loop."""
     carries: str = ""
     """The massless body that it leads to, as a part of a joint of several; empty where that is a body of the stage."""
 
@@ -121,7 +121,7 @@ class Part:
 
     type: Joint
     dof: str = ""
-    """What drives and limits call it."""
+    """Its name in drives and limits."""
     limits: dict[str, Any] = field(default_factory=dict)
     normal: Floats | None = None
     """Of the plane of a `Planar` joint."""

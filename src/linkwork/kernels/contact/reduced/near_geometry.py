@@ -21,7 +21,7 @@ def is_primitive(tree: Array, c: int) -> int:
 
 @kernel
 def near_geometry(tree: Array, w: Array, given: Array, h: Scalar) -> None:
-    """Gaps, points and frames of near pairs; ``given``: of those without kernel text.
+    """Gaps, points and frames of near pairs; ``given``: of those without kernel code.
 
     Convex shapes that cannot touch in the step ``h`` have no points.
     """

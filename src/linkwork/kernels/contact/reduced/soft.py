@@ -170,4 +170,4 @@ SOFT_CONTACT_ROWS = Algorithm(
     {},
     FRICTION_TREE,
 )
-"""What MuJoCo's numbers of soft contacts are in a step."""
+"""MuJoCo's numbers of soft contacts in a step."""

@@ -124,7 +124,7 @@ class ReducedProblem(NamedTuple):
     tau: Array
     wrenches: Array
     given: Array
-    """Contact points of pairs without kernel text."""
+    """Contact points of pairs without kernel code."""
     start: Array
     """(nstart,) points, boxes, multipliers and kind of the step before."""
     settings: ReducedSettings

@@ -2,7 +2,7 @@
 """Contact points of all pairs of shapes of a mechanism.
 
 First `shape_poses`, from the poses ``E, o`` of bodies in the world; then `contact_geometry`, which writes the slots of
-all pairs that have kernel text; then `given_contacts`, which writes those of pairs of kind `GIVEN` from an input
+all pairs that have kernel code; then `given_contacts`, which writes those of pairs of kind `GIVEN` from an input
 ``given (ngiven, 7)``: gap, point (3), normal (3) in world axes, from the first shape to the second. Pairs of that kind
 have their rows from ``tree.contact_given`` on, one a slot; the input has no rows where there is no such pair.
 
@@ -84,7 +84,7 @@ def shape_poses(tree: Array, w: Array) -> None:
 
 @kernel
 def contact_geometry(tree: Array, w: Array) -> None:
-    """Gap, point and frame of the slots of every pair that has kernel text for all backends."""
+    """Gap, point and frame of the slots of every pair that has kernel code for all backends."""
     for c in range(tree.ncontacts):
         primitive_pair(tree, w, c)
     for m in range(tree.nmargins):
@@ -94,7 +94,7 @@ def contact_geometry(tree: Array, w: Array) -> None:
 
 @kernel
 def primitive_pair(tree: Array, w: Array, c: int) -> None:
-    """Gap, point and frame of the slots of one pair that has kernel text for all backends; margins are left out."""
+    """Gap, point and frame of the slots of one pair that has kernel code for all backends; margins are left out."""
     if tree.contact_kind[c] != GIVEN:
         kind = tree.contact_kind[c]
         slot = tree.contact_slot[c]
