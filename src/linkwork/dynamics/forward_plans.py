@@ -31,7 +31,7 @@ def fallback(fd: ForwardDynamics) -> ForwardDynamics | None:
 
 
 def for_regularization(fd: ForwardDynamics, R: Array | None) -> ForwardDynamics:
-    """Evaluator for the same rows, or for rows of a pair whose regularization differs, or is not known beforehand (None)."""
+    """The evaluator, or one for rows of a pair whose regularization differs, or is not known beforehand (None)."""
     if not has_closed_forms(fd.program.algorithm.layout):
         return fd
     if R is not None and (R.shape[-1:] != (fd.robot.nc,) or shares_penalties(fd.program.tree, R)):
