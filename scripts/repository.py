@@ -8,6 +8,7 @@ mkdocs.yml); setup.py asks for the `description`.
 
 from __future__ import annotations
 
+import os
 import re
 import tomllib
 from pathlib import Path
@@ -41,4 +42,6 @@ def on_config(config: Any) -> Any:
     address = repository(Path(config.config_file_path).parent / "pyproject.toml")
     if address is not None:
         config.repo_url, config.repo_name = address, config.site_name
+    if os.environ.get("MIKE_DOCS_VERSION"):  # set by mike, which publishes one site for each version
+        config.extra["version"] = {"provider": "mike"}
     return config

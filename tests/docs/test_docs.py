@@ -224,6 +224,9 @@ def test_pages_link_to_the_repository_that_the_project_names(tmp_path: Path, mon
         (tmp_path / "pyproject.toml").write_text(f'[project]\nname = "linkwork"\n{urls}')
         config = base.load_config(str(tmp_path / "mkdocs.yml"))
         assert config.plugins.on_config(config).repo_url == expected
+        assert "version" not in config.extra
+    monkeypatch.setenv("MIKE_DOCS_VERSION", "0.4")
+    assert config.plugins.on_config(config).extra["version"] == {"provider": "mike"}
 
 
 def signatures(page: Path) -> list[str]:

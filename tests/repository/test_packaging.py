@@ -164,6 +164,44 @@ def test_without_benchmarks_the_command_line_says_what_to_install(installed: Pat
         assert "No module named 'linkwork_benchmarks'" in said and "pip install ./benchmarks" in said
 
 
+WRONG = """import linkwork as lw
+
+robot = lw.zoo.four_bar()
+robot.assembel()
+lw.Revolute
+lw.simulate(robot, seconds="long")
+"""
+"""Three errors, one a line."""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="symbolic links need a privilege there")
+@pytest.mark.parametrize("checker", ["mypy", "pyright"])
+def test_type_checkers_read_the_types_of_the_installed_wheel(checker: str, installed: Path, tmp_path: Path) -> None:
+    """A user's program passes, and a misspelled method, a name that moved and a wrong argument do not."""
+    if checker == "pyright":
+        pytest.importorskip("pyright")
+        command = ["pyright", "--pythonpath", str(installed)]
+    else:
+        pytest.importorskip("mypy")
+        command = ["mypy", "--strict", "--python-executable", str(installed), "--cache-dir", str(tmp_path / "cache")]
+    shutil.copy(Path(__file__).parent / "user_program.py", tmp_path / "right.py")
+    (tmp_path / "wrong.py").write_text(WRONG)
+    hidden = {name: text for name, text in os.environ.items() if name not in ("PYTHONPATH", "MYPYPATH")}
+    for name, lines in (("right", set()), ("wrong", {"4", "5", "6"})):
+        done = subprocess.run(
+            [sys.executable, "-m", *command, f"{name}.py"], cwd=tmp_path, env=hidden, capture_output=True, text=True
+        )
+        assert set(re.findall(rf"{name}\.py:(\d+):.*error", done.stdout)) == lines, done.stdout + done.stderr
+        assert done.returncode == bool(lines)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="symbolic links need a privilege there")
+def test_the_program_that_type_checkers_read_runs(installed: Path) -> None:
+    done = alone(installed, str(Path(__file__).parent / "user_program.py"))
+    assert done.returncode == 0, done.stderr
+    assert "did you mean 'hinge'?" in done.stdout
+
+
 def test_tests_are_found_in_the_sdist(unpacked: Path) -> None:
     command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "--assert=plain", "-p", "no:cacheprovider"]
     done = subprocess.run(
@@ -240,6 +278,28 @@ def test_the_version_is_said_in_one_place() -> None:
 
 
 # Installing ------------------------------------------------------------------------------------------------------
+
+
+def test_every_extra_is_in_the_table_of_the_first_page() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    page = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    listed = {name for row in re.findall(r"^\| `linkwork\[.*?\|", page, re.MULTILINE) for name in NAMED.findall(row)}
+    assert listed == set(project["optional-dependencies"])
+
+
+NAMED = re.compile(r"`linkwork\[([\w-]+)\]`")
+"""An extra, as the table has it."""
+
+
+def test_versions_of_python_that_are_named_are_those_that_are_tested() -> None:
+    """In classifiers, in both workflows and on the first page."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    versions = [name.rpartition(" ")[2] for name in project["classifiers"] if re.search(r":: 3\.\d", name)]
+    assert project["requires-python"] == f">={versions[0]}"
+    tested = ", ".join(f'"{version}"' for version in versions)
+    for workflow in ("tests", "wheels"):
+        assert f"python: [{tested}]" in (ROOT / ".github" / "workflows" / f"{workflow}.yml").read_text("utf-8")
+    assert f"Python {versions[0]} to {versions[-1]}" in (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
 
 
 def test_no_text_says_to_install_from_an_index_what_may_not_be_there() -> None:
