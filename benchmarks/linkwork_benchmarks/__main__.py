@@ -4,7 +4,7 @@
 ``[run] [--quick] [--only REGEX] [--out FILE]``: trees, beside Pinocchio and MuJoCo.
 ``table [FILE]``: their tables, printed.
 ``constrained [--quick] [--only REGEX] [--out FILE]``: constrained dynamics, as the papers do.
-``page [FILE]``: docs/internals/benchmarks.md, its plots and a table in README.md, from the latter's file.
+``page [FILE]``: docs/internals/benchmarks.md and its plots, from the latter's file.
 ``clusters [--quick] [--only REGEX] [--out FILE]``: gears and belts, as **clusters** does.
 ``clusters_page [FILE]``: docs/internals/clusters-benchmarks.md and its plots, from the latter's file.
 ``delassus [--quick] [--only REGEX] [--out FILE]``: the Delassus operator, as the papers do.
@@ -84,18 +84,16 @@ def write_page(name: str, file: Path | None, out: Path | None) -> None:
     page = import_module(f"linkwork_benchmarks.{name}.page")
     results = report.read(file or suites.results_of(name))
     print(f"wrote {page.write(results, out)}")
-    if hasattr(page, "summary") and out is None:
-        report.rewrite_readme(page.summary(results), name)
-        print(f"rewrote the table of {report.README}")
 
 
 def write_all_pages() -> None:
     """Write every page that is made from result files, and the table of README.md."""
-    from linkwork_benchmarks import performance
+    from linkwork_benchmarks import performance, readme
     from linkwork_benchmarks.papers import page
 
     for name in PAGES.values():
         write_page(name, None, None)
+    report.rewrite_readme(readme.table(), readme.NAME)
     print(f"wrote {performance.write()}\nwrote {page.write()}")
 
 

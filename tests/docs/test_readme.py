@@ -1,29 +1,31 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""README: its code runs as it is printed, one block after the other."""
+"""README: its code runs as it is printed, and its table is that of the result files."""
 
 from __future__ import annotations
 
 import re
-import shutil
 from pathlib import Path
 
 import pytest
 
-from tests.support import REPOSITORY, robots
+from tests.support import REPOSITORY
 
 README = REPOSITORY / "README.md"
 BLOCKS = re.findall(r"```python\n(.*?)```", README.read_text(), flags=re.DOTALL)
 
 
-def test_the_first_example_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    exec(BLOCKS[0], {})
-    assert capsys.readouterr().out.startswith("1 degree of freedom; 5 rows of rank 2; redundant: ankle\n")
-
-
-def test_all_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shutil.copy(robots.path_of("go2"), tmp_path / "go2.urdf")
+def test_the_example_runs(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    names: dict[str, object] = {}
-    for block in BLOCKS:
-        exec(block, names)
-    assert len(BLOCKS) > 2
+    (block,) = BLOCKS
+    exec(block, {})
+    assert capsys.readouterr().out.startswith("1 degree of freedom; 5 rows of rank 2; redundant: ankle\n")
+    assert (tmp_path / "four-bar.html").stat().st_size > 10_000
+
+
+def test_the_table_is_that_of_the_result_files() -> None:
+    readme = pytest.importorskip("linkwork_benchmarks.readme")
+    assert f"<!-- {readme.NAME} -->\n{readme.table()}\n<!-- /{readme.NAME} -->" in README.read_text(encoding="utf-8")
+
+
+def test_readme_is_short() -> None:
+    assert len(README.read_text(encoding="utf-8").splitlines()) <= 80

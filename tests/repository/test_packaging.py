@@ -248,7 +248,7 @@ def test_on_indexes_links_and_pictures_of_readme_lead_into_the_repository(reposi
 def test_without_an_address_readme_names_files_without_links(repository) -> None:
     shown = repository.description(README, None)
     assert all(link.startswith(("https://", "#")) for link in LINK.findall(shown))
-    assert "docs/internals/architecture.md" in shown and "viewer-cassie.png" not in shown
+    assert "constraints" in shown and "viewer-cassie.png" not in shown
     assert re.findall(r"```python\n(.*?)```", shown, re.DOTALL) == re.findall(r"```python\n(.*?)```", README, re.DOTALL)
 
 

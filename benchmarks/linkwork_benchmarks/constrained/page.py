@@ -19,7 +19,7 @@ SUMMARY = {
     "auto.specialized": "specialized",
     "auto.batch": "batch",
 }
-"""Columns of the README's table; of those that the result file has."""
+"""Columns of the table of performance; of those that the result file has."""
 
 
 def write(results: Results, page: Path | None = None) -> Path:
@@ -61,7 +61,7 @@ ON_GPU = {"Cassie": "gpu.cassie.cluster.solution", "Digit, its file": "gpu.digit
 
 
 def summary(results: Results) -> str:
-    """One table for the README: a state a call and in batches, one iteration, beside the fastest of each peer."""
+    """A state a call and in batches, one iteration, beside the fastest of each peer: for the page of performance."""
     metrics, rows = results["metrics"], []
     measured = {name.split(".", 3)[-1] for name in metrics if name.endswith(".us")}
     shown = {
