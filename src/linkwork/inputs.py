@@ -300,7 +300,7 @@ def random_generator(seed: Any) -> np.random.Generator:
     """Random numbers from a seed, or the generator that was given."""
     whole = isinstance(seed, Integral) and not isinstance(seed, bool | np.bool_) and int(seed) >= 0
     if not whole and not isinstance(seed, np.random.Generator):
-        raise InputError(f"seed is {shown(seed)}, needs a whole number that is not negative, or a random generator")
+        raise InputError(f"seed is {shown(seed)}, needs a whole number >= 0, or a random generator")
     return np.random.default_rng(seed)
 
 

@@ -152,9 +152,9 @@ REFUSED = {
     "a float chooses": Refused("y[0] = q[0] if q[0] < 0.0 else 1.0  #!", r"not compared.*where\("),
     "a float in and": Refused("if tree.n > 0 and q[0]:  #!\n    y[0] = 1.0", r"cannot decide"),
     "not of a float": Refused("k = not q[0]  #!", r"cannot decide"),
-    "an integer as condition": Refused("if tree.n:  #!\n    y[0] = 1.0", "an integer is no truth value: compare it"),
-    "an array as condition": Refused("if q:  #!\n    y[0] = 1.0", "is no truth value: compare it"),
-    "a tuple as condition": Refused("if (1.0, 2.0):  #!\n    y[0] = 1.0", "is no truth value: compare it"),
+    "an integer as condition": Refused("if tree.n:  #!\n    y[0] = 1.0", "an integer is not a truth value: compare it"),
+    "an array as condition": Refused("if q:  #!\n    y[0] = 1.0", "is not a truth value: compare it"),
+    "a tuple as condition": Refused("if (1.0, 2.0):  #!\n    y[0] = 1.0", "is not a truth value: compare it"),
     # Arithmetic
     "a power": Refused("y[0] = q[0] ** 2  #!", "Pow is not part.*write products out"),
     "a power in place": Refused("y[0] = q[0]\ny[0] **= 2.0  #!", "Pow is not part.*write products out"),
@@ -220,18 +220,18 @@ REFUSED = {
     "a step that is computed": Refused("for k in range(0, 3, tree.n):  #!\n    y[k] = 0.0", "step.*constant"),
     "a step of zero": Refused("for k in range(0, 3, 0):  #!\n    y[k] = 0.0", "not zero"),
     # Calls
-    "math.sqrt": Refused("y[0] = math.sqrt(q[0])  #!", "sqrt is no kernel: use sqrt of linkwork.kernels.scalar"),
-    "np.sin": Refused("y[0] = np.sin(q[0])  #!", r"sin is no kernel: use sincos\(x\)"),
-    "math.cos": Refused("y[0] = math.cos(q[0])  #!", r"cos is no kernel: use sincos\(x\)"),
-    "abs": Refused("y[0] = abs(q[0])  #!", r"abs is no kernel: use where\(x, 0\.0, -x, x\)"),
-    "min": Refused("y[0] = min(q[0], q[1])  #!", r"min is no kernel: use where"),
-    "max": Refused("y[0] = max(q[0], q[1])  #!", r"max is no kernel: use where"),
+    "math.sqrt": Refused("y[0] = math.sqrt(q[0])  #!", "sqrt is not a kernel: use sqrt of linkwork.kernels.scalar"),
+    "np.sin": Refused("y[0] = np.sin(q[0])  #!", r"sin is not a kernel: use sincos\(x\)"),
+    "math.cos": Refused("y[0] = math.cos(q[0])  #!", r"cos is not a kernel: use sincos\(x\)"),
+    "abs": Refused("y[0] = abs(q[0])  #!", r"abs is not a kernel: use where\(x, 0\.0, -x, x\)"),
+    "min": Refused("y[0] = min(q[0], q[1])  #!", r"min is not a kernel: use where"),
+    "max": Refused("y[0] = max(q[0], q[1])  #!", r"max is not a kernel: use where"),
     "int": Refused("k = int(q[0])  #!", "a float cannot become one"),
     "print": Refused("print(q[0])  #!", "run the kernel as plain Python"),
     "np.dot": Refused("y[0] = np.dot(q, q)  #!", "write the sum out"),
-    "list()": Refused("x = list(q)  #!", "list is no kernel"),
+    "list()": Refused("x = list(q)  #!", "list is not a kernel"),
     "a function that is no kernel": Refused(
-        "y[0] = f(q[0])  #!", "f is no kernel: mark it with @kernel", "def f(x):\n    return x\n\n\n"
+        "y[0] = f(q[0])  #!", "f is not a kernel: mark it with @kernel", "def f(x):\n    return x\n\n\n"
     ),
     "a method of a float": Refused("y[0] = q[0].sqrt()  #!", "a float has no attributes"),
     "a method of an array": Refused("y[0] = q.sum()  #!", "has no attributes"),
@@ -386,7 +386,7 @@ REFUSED = {
     "a field assigned": Refused("p = Pair(q[0], q)\np.first = 1.0  #!", "only names and entries of arrays", PAIR),
     "an entry of a record assigned": Refused("p = Pair(q[0], q)\np[0] = 1.0  #!", "a Pair cannot be assigned to", PAIR),
     "an input written through a record": Refused("p = Pair(q[0], q)\np.second[0] = 1.0  #!", "read-only", PAIR),
-    "a record as condition": Refused("if Pair(q[0], q):  #!\n    y[0] = 1.0", "a Pair is no truth value", PAIR),
+    "a record as condition": Refused("if Pair(q[0], q):  #!\n    y[0] = 1.0", "a Pair is not a truth value", PAIR),
     "a record where a float is needed": Refused("y[0] = Pair(q[0], q)  #!", "a Pair where a float is needed", PAIR),
     "records of two types": Refused(
         "p = Pair(q[0], 1) if tree.n > 0 else Pair(q[0], q)  #!", "both need one type", PAIR
@@ -438,7 +438,7 @@ def test_a_lambda_is_no_kernel() -> None:
 
 @pytest.mark.parametrize("thing", [math.sin, np.sin, 3.0], ids=["builtin", "ufunc", "number"])
 def test_what_is_no_python_function_is_no_kernel(thing: Any) -> None:
-    with pytest.raises(KernelError, match="is no Python function"):
+    with pytest.raises(KernelError, match="is not a Python function"):
         source_of(thing)
 
 

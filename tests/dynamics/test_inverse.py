@@ -464,7 +464,7 @@ def test_rnea_knows_no_constraints() -> None:
     tree = p.robot.unconstrained()
     expected = lw.InverseDynamics(tree)(p.q, p.v, asked)
     np.testing.assert_array_equal(lw.InverseDynamics(p.robot, "rnea")(p.q, p.v, asked), expected)
-    with pytest.raises(lw.errors.UnsupportedFeature, match="rnea knows no constraints: choose method 'cluster'"):
+    with pytest.raises(lw.errors.UnsupportedFeature, match="rnea ignores constraints: choose method 'cluster'"):
         lw.InverseDynamics(p.robot, "rnea").solve(p.q, p.v, asked)
 
 

@@ -613,7 +613,7 @@ def test_a_text_is_not_taken_for_a_file_nor_a_file_for_a_text(tmp_path: Path) ->
     for text in (ARM, "\n " + ARM, ARM * 100):
         with pytest.raises(InputError, match=r"text of a model, not the name of a file; use loads\(text\)"):
             load(text)
-    with pytest.raises(InputError, match=r"text is 'arm\.urdf', which is no XML; to read a file, use load\(path\)"):
+    with pytest.raises(InputError, match=r"text is 'arm\.urdf', which is not XML; to read a file, use load\(path\)"):
         loads("arm.urdf")
     with pytest.raises(InputError, match="text is PosixPath; it is str or bytes"):
         loads(tmp_path)  # type: ignore[arg-type]

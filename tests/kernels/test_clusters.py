@@ -1008,7 +1008,7 @@ BAD_MAPS: dict[str, tuple[Callable[[lw.results.Actuation, Mechanism, Floats], ob
     "velocities of joints for motors": (lambda m, r, q: m.joint_velocity([1.0, 2.0, 3.0]), r"motor has shape \(3,\)"),
     "torques of motors for joints": (lambda m, r, q: m.motor_torque([1.0, 2.0, 3.0]), r"joint has shape \(3,\)"),
     "one joint of two motors": (lambda m, r, q: m.of("B").motor_velocity([1.0]), "2 motors move 1 joint"),
-    "another joint": (lambda m, r, q: m.of("A"), "'A' is none of the joints that motors move: B, D"),
+    "another joint": (lambda m, r, q: m.of("A"), "'A' is not moved by the motors; these are: B, D"),
     "an unknown motor": (lambda m, r, q: r.actuation(q, ["Z"]), "no joint 'Z'"),
     "no constraints": (lambda m, r, q: r.unconstrained().actuation(q), "has no enabled constraints"),
     "a motor as a joint": (lambda m, r, q: r.actuation(q, ["A", "E"], ["A"]), "joint 'A' is a motor"),

@@ -291,7 +291,7 @@ def test_parts_of_different_gravity_cannot_be_joined() -> None:
 def test_compose_names_what_it_cannot_place() -> None:
     with pytest.raises(lw.errors.InputError, match="at least one"):
         lw.compose({})
-    with pytest.raises(lw.errors.InputError, match="'lfet', which is none of the parts: left"):
+    with pytest.raises(lw.errors.InputError, match="'lfet', which is not a part; the parts are: left"):
         lw.compose({"left": MIXED}, at={"lfet": (0, 0, 0)})
     with pytest.raises(lw.errors.InputError, match="no frame 'nowhere'"):
         lw.attach(MIXED, MIXED, to="nowhere")

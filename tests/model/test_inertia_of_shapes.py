@@ -101,7 +101,7 @@ def test_meshes_from_files_and_composite_bodies(tmp_path: Path) -> None:
         (lambda: lw.Inertia.of(lw.shapes.Sphere(0.1), mass=1.0, density=2.0), "either mass or density"),
         (lambda: lw.Inertia.of(lw.shapes.Sphere(0.1), density=-1.0), "density must be finite and > 0"),
         (lambda: lw.Inertia.of("nowhere.stl", mass=1.0), "no mesh file nowhere.stl"),
-        (lambda: lw.Inertia.of(3.0, mass=1.0), "is no solid"),
+        (lambda: lw.Inertia.of(3.0, mass=1.0), "is not a solid"),
         (lambda: lw.Inertia.tube(1.0, 0.3, 0.2, 0.1), "0 <= inner <= outer"),
         (lambda: lw.Inertia.cone(1.0, 0.0, 0.1), "needs numbers > 0"),
         (lambda: lw.Inertia.extrusion([(0, 0), (1, 1), (2, 2)], 0.1, mass=1.0), "no area"),

@@ -156,11 +156,11 @@ CALLS: dict[str, tuple[Callable[[lw.Mechanism], Any], str]] = {
     "nan of the way": (lambda r: r.interpolate(Q, Q, np.nan), "part holds NaN or infinity"),
     "size of a batch": (
         lambda r: r.random_states(0, -1),
-        "size is -1, needs a whole number that is not negative, or several",
+        "size is -1, needs a whole number >= 0, or several",
     ),
     "sizes of a batch": (
         lambda r: r.random(0, (2, 0.5)),
-        "size is (2, 0.5), needs a whole number that is not negative, or several",
+        "size is (2, 0.5), needs a whole number >= 0, or several",
     ),
 }
 

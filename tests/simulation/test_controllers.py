@@ -398,8 +398,8 @@ def test_wrong_parameters_say_so() -> None:
         "parameter 'gains' is not finite": lambda: lw.Controller(pd, gains=[1.0, np.nan], target=target),
         "parameter 'gains' has dtype <U1": lambda: lw.Controller(pd, gains=["a"], target=target),
         "'kd' is per robot, and a single number": lambda: lw.Controller(brake, kd=1.0, per_robot=("kd",)),
-        "sum is no kernel": lambda: lw.Controller(sum),
-        "int is no kernel": lambda: lw.Controller(3),  # type: ignore[arg-type]
+        "sum is not a kernel": lambda: lw.Controller(sum),
+        "int is not a kernel": lambda: lw.Controller(3),  # type: ignore[arg-type]
     }.items():
         with pytest.raises(lw.errors.InputError, match=words):
             make()

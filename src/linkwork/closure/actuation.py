@@ -83,7 +83,7 @@ class Actuation:
         """
         for name in joints:
             if not isinstance(name, str) or name not in self.joints:
-                raise InputError(f"{shown(name)} is none of the joints that motors move: {', '.join(self.joints)}")
+                raise InputError(f"{shown(name)} is not moved by the motors; these are: {', '.join(self.joints)}")
         at = [self.joints.index(name) for name in joints]
         return replace(self, joints=tuple(joints), matrix=self.matrix[..., at, :])
 

@@ -38,7 +38,7 @@ def random_states(
     rng = random_generator(seed)
     lead = batch_shape(size)
     if not isinstance(speed, Real) or not 0 <= speed < np.inf:
-        raise InputError(f"speed is {speed!r}, needs a number that is not negative")
+        raise InputError(f"speed is {speed!r}, must be >= 0")
     count = int(np.prod(lead, dtype=np.int64))
     q = _closed(robot, rng, count) if any(c.enabled for c in robot.constraints) else robot.random(rng, count)
     v = speed * rng.normal(size=(count, robot.nv))

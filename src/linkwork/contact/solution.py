@@ -263,7 +263,7 @@ class ContactSolution:
         """
         if not isinstance(self.result, np.ndarray):
             raise UnsupportedFeature(
-                "forces of a step on a GPU are not looked at between steps: lw.Simulation(robot, count, "
+                "contact forces on a GPU cannot be read between steps: lw.Simulation(robot, count, "
                 "device='cuda') starts every step from the one before"
             )
         points = "points" if self._layout.reduced else "forces"

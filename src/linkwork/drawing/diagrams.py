@@ -375,7 +375,7 @@ def diagram(
         index: Which robot, of rollouts.
     """
     if path is not None and Path(path).suffix.lower() != ".svg":
-        raise InputError(f"{os.fspath(path)} is no .svg; for others use picture and save_video")
+        raise InputError(f"{os.fspath(path)} is not an .svg file; for others use picture and save_video")
     one = finite_part(motion, index, IMMENSE)
     names = [trace] if isinstance(trace, str) else list(trace)
     lasts = float(one.times[-1] - one.times[0]) if seconds is None else float(seconds)

@@ -156,7 +156,7 @@ class InverseDynamics(BaseEvaluator):
         if bearing.contacts:
             warn_unmodeled(bearing, False, "forces of contacts in inverse dynamics")
             if method not in ("auto", "actuated"):
-                raise InputError(f"with contacts, motors push: the method is 'actuated', not {method!r}")
+                raise InputError(f"inverse dynamics with contacts has the method 'actuated', not {method!r}")
             self.method = "actuated"
             gap = None if max_gap is None else float(not_negative(max_gap, "max_gap"))
             self.bearing = BearingOptions(bearing, gap, bool(limits))
@@ -347,7 +347,7 @@ class InverseDynamics(BaseEvaluator):
             parameters: Parameters of the robot that are inputs, by name, ``(..., rows)``; by default the robot's own.
         """
         if self.method == "rnea":
-            raise UnsupportedFeature("rnea knows no constraints: choose method 'cluster', 'actuated' or 'least'")
+            raise UnsupportedFeature("rnea ignores constraints: choose method 'cluster', 'actuated' or 'least'")
         results = self._evaluated((q, v, a), wrenches, given, None, parameters)
         tau, full, multipliers = results[:3]
         if self._exact:

@@ -93,7 +93,7 @@ class Reactions(Mapping[str, Array]):
             return self._seen(self._joints[child], self._origin(child), at)
         constraint = next((c for c in robot.constraints if c.name == name), None)
         if constraint is None:
-            raise KeyError(f"'{name}' is no joint or constraint of '{robot.name}'{suggest(name, list(self))}")
+            raise KeyError(f"'{name}' is neither a joint nor a constraint of '{robot.name}'{suggest(name, list(self))}")
         if isinstance(constraint, Coupling):
             rows: Array = self.multipliers[..., robot.row_slice(name)]
             return rows

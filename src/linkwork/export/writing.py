@@ -135,7 +135,7 @@ def identifier(text: str, exact: bool = False) -> str:
     taken = _KEYWORDS.split()
     name = f"m_{name}" if name[0].isdigit() or name in taken else name
     if exact and (not re.fullmatch(r"[A-Za-z_]\w*", text, re.ASCII) or text in taken):
-        raise InputError(f"'{text}' is no name for a function in C; '{name}' is")
+        raise InputError(f"'{text}' is not a name of a C function; '{name}' is")
     return text if exact else name
 
 

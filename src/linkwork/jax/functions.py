@@ -76,7 +76,7 @@ class Function:
         inputs = self._named(arrays, named)
         dtype = jnp.result_type(*inputs.values(), jnp.float32)
         if dtype not in (jnp.float32, jnp.float64):
-            raise InputError(f"numbers are float32 or float64; found {dtype}")
+            raise InputError(f"dtype must be float32 or float64; found {dtype}")
         source = self._source(dtype.name, tuple(inputs))
         operands = vary_alike(_broadcast(source, [jnp.asarray(x, dtype) for x in inputs.values()]))
         results = function_p.bind(*operands, source=source, kind=VALUE)[: len(source.results)]
@@ -126,7 +126,7 @@ def _known(evaluator: BaseEvaluator) -> Differentiated:
         return contact_inputs(evaluator)
     function = evaluator._function if isinstance(evaluator, Stepper) else evaluator
     if not isinstance(function, BaseEvaluator):
-        raise InputError(f"{evaluator!r} is no function of arrays that JAX can call")
+        raise InputError(f"{evaluator!r} is not a function of arrays that JAX can call")
     if isinstance(evaluator, ForwardDynamics) and evaluator.method == "kkt":
         raise UnsupportedFeature("kkt is dense linear algebra in NumPy: there is no program that XLA could call")
     return function.differentiated

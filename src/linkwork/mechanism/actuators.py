@@ -36,7 +36,7 @@ def checked_actuator(
             raise ModelError(f"actuator '{name}': {what} is {numbers}, needs 3 finite numbers", subject=name)
         affine[what] = (numbers[0], numbers[1], numbers[2])
     if not joint and not options.get("tendon") and not options.get("body"):
-        raise ModelError(f"actuator '{name}' drives nothing; give a joint, a tendon or a body", subject=name)
+        raise ModelError(f"actuator '{name}' has no target; give a joint, a tendon or a body", subject=name)
     return Actuator(
         name,
         joint,

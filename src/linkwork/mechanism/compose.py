@@ -40,7 +40,7 @@ def compose(
     places = dict(at or {})
     for key in places:
         if key not in parts:
-            raise InputError(f"'at' names '{key}', which is none of the parts: {', '.join(parts)}")
+            raise InputError(f"'at' names '{key}', which is not a part; the parts are: {', '.join(parts)}")
     build = Builder(name, gravity=next(iter(parts.values())).gravity)
     for key, part in parts.items():
         build.add_mechanism(part, prefix=key, at=places.get(key, (0.0, 0.0, 0.0)))

@@ -110,7 +110,7 @@ def from_scipy(curve: Any) -> Profile:
     elif isinstance(curve, BPoly):
         curve = PPoly.from_bernstein_basis(curve)
     if not isinstance(curve, PPoly):
-        raise ModelError(f"{type(curve).__name__} is no piecewise polynomial of scipy.interpolate; use a CubicSpline")
+        raise ModelError(f"{type(curve).__name__} is not a piecewise polynomial of SciPy; use a CubicSpline")
     if curve.c.ndim != 2:
         raise ModelError(f"a curve of shape {curve.c.shape[2:]} is several functions; give one for each")
     pieces = np.flatnonzero(np.diff(curve.x) > 0)

@@ -65,7 +65,7 @@ def as_solid(shape: Any) -> Solid:
     if hasattr(shape, "vertices") and hasattr(shape, "faces"):
         vertices, faces = finite(shape.vertices, "vertices"), np.asarray(shape.faces, dtype=np.int64)
         return Mesh("mesh", None, triangles=Triangles(vertices.reshape(-1, 3), faces.reshape(-1, 3)))
-    raise ModelError(f"{shape!r} is no solid: needs one of lw.shapes, a path, or an object with vertices and faces")
+    raise ModelError(f"{shape!r} is not a solid: needs one of lw.shapes, a path, or an object with vertices and faces")
 
 
 def extruded(outline: npt.ArrayLike, thickness: float) -> MeshProperties:

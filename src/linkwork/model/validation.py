@@ -118,7 +118,7 @@ def check_forces(model: Model, forces: Sequence[ForceElement]) -> None:
     taken: set[str] = set()
     for element in forces:
         if not isinstance(element, ForceElement):
-            raise InputError(f"{shown(element)} is no force element")
+            raise InputError(f"{shown(element)} is not a force element")
         if element.name in taken:
             raise ModelError(
                 f"two force elements are called '{element.name}'; give one another name", subject=element.name
@@ -182,7 +182,8 @@ def check_contacts(model: Model, contacts: Sequence[ContactPair]) -> None:
             if body != WORLD and body not in model.inertias:
                 near = suggest(body, [WORLD, *model.inertias])
                 raise ModelError(
-                    f"{pair} is on '{body}', which is no moving body of robot '{model.name}'{near}", subject=pair.name
+                    f"{pair} is on '{body}', which is not a moving body of robot '{model.name}'{near}",
+                    subject=pair.name,
                 )
         if pair.first.body == pair.second.body:
             raise ModelError(f"{pair}: both shapes are on body '{pair.first.body}'", subject=pair.name)

@@ -146,7 +146,7 @@ def loads(
     if not isinstance(text, bytes | str):
         raise InputError(f"text is {type(text).__name__}; it is str or bytes (load(path) reads files)")
     if is_file_name(text):
-        raise InputError(f"text is {text[:80]!r}, which is no XML; to read a file, use load(path)")
+        raise InputError(f"text is {text[:80]!r}, which is not XML; to read a file, use load(path)")
     check_option("format", format)
     return _read(Document(text, name), format, LoadSettings(base, mimic, inertias, loops, dependent, contacts, medium))
 

@@ -185,7 +185,7 @@ def _from_parameters(text: Callable[..., None], parameters: dict[str, Array], pe
 def _source(text: Any) -> Source:
     if not getattr(text, "__kernel__", False):
         name = getattr(text, "__name__", type(text).__name__)
-        raise InputError(f"{name} is no kernel: decorate a function def {name}(time, q, v, ..., tau) with lw.kernel")
+        raise InputError(f"{name} is not a kernel: decorate a function def {name}(time, q, v, ..., tau) with lw.kernel")
     return source_of(text)
 
 

@@ -145,7 +145,7 @@ class Simulation:
         self.controller = as_controller(controller)
         if controller is not None and self.controller is None:
             raise InputError(
-                "controller is no kernel: decorate it with lw.kernel, or call sim.step(tau=...) in a loop of your own"
+                "controller is not a kernel: decorate it with lw.kernel, or call sim.step(tau=...) in a loop"
             )
         if self.controller is not None:
             self.controller.check(robot, self.count)

@@ -359,7 +359,7 @@ class DeviceArray:
         return self._laid_out(np.frombuffer(content, dtype=self.dtype)).copy()
 
     def __array__(self, *arguments: Any, **options: Any) -> npt.NDArray[Any]:
-        raise TypeError("an array on a GPU is no NumPy array: x.numpy() copies it, and waits for the GPU")
+        raise TypeError("an array on a GPU is not a NumPy array: x.numpy() copies it, and waits for the GPU")
 
     def __len__(self) -> int:
         return self.shape[0]

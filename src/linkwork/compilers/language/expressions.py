@@ -126,7 +126,7 @@ class Expressions(Writer):
                 node, "a number of the state cannot decide a branch: all lanes take the same one; use where()"
             )
         if isinstance(value, Int | Array | Record | tuple):
-            raise self.error(node, f"{word(type_of(value))} is no truth value: compare it, as in x != 0")
+            raise self.error(node, f"{word(type_of(value))} is not a truth value: compare it, as in x != 0")
         return bool(value)
 
     def value_BinOp(self, node: ast.BinOp) -> Value:
@@ -316,7 +316,7 @@ class Expressions(Writer):
         if not getattr(function, "__kernel__", False):
             name = getattr(function, "__name__", repr(function))
             advice = ADVICE.get(name, "mark it with @kernel if it is kernel code")
-            raise self.error(node, f"{name} is no kernel: {advice}")
+            raise self.error(node, f"{name} is not a kernel: {advice}")
         return self.call(node, function, arguments)
 
     def spread(self, node: ast.Starred) -> tuple[Value, ...]:

@@ -320,7 +320,7 @@ def source_of(function: Callable[..., Any]) -> Source:
     name = getattr(function, "__qualname__", repr(function))
     code = getattr(function, "__code__", None)
     if code is None:
-        raise KernelError(f"{name} is no Python function, so that it has no kernel code", kernel=name)
+        raise KernelError(f"{name} is not a Python function: it has no kernel code", kernel=name)
     try:
         lines, first = inspect.getsourcelines(function)
         parsed = ast.parse(textwrap.dedent("".join(lines))).body[0]
@@ -331,7 +331,7 @@ def source_of(function: Callable[..., Any]) -> Source:
             file=code.co_filename,
         ) from None
     if not isinstance(parsed, ast.FunctionDef):
-        raise KernelError(f"{name} is no function defined with def", kernel=name, file=code.co_filename, line=first)
+        raise KernelError(f"{name} is not a function defined with def", kernel=name, file=code.co_filename, line=first)
     outer = ChainMap[str, Any](_Cells(function), function.__globals__, vars(builtins))  # type: ignore[arg-type]
     return Source(function, parsed, code.co_filename, lines, first, outer)
 

@@ -120,7 +120,7 @@ def read_object(content: bytes) -> ObjectFile:
         content: Its bytes.
     """
     if content[:8] != b"\0asm\1\0\0\0":
-        raise LinkworkError("this is no object file of WebAssembly")
+        raise LinkworkError("this is not an object file of WebAssembly")
     reader, sections, numbers = _Reader(content), dict[int, bytes](), list[int]()
     relocations: dict[int, tuple[Relocation, ...]] = {}
     symbols: tuple[Symbol, ...] = ()

@@ -154,7 +154,7 @@ class ClusterMatrix:
         self.robot, self._arguments = robot, (whole, robot, threads)
         for c in robot.constraints:
             if not isinstance(c, Pair):
-                raise UnsupportedFeature(f"cluster_efpa cannot serve '{robot.name}': {c} is no pair of frames")
+                raise UnsupportedFeature(f"cluster_efpa cannot serve '{robot.name}': {c} does not bind two frames")
         rows = {c.name for c in robot.constraints}
         rest = tuple(c for c in whole.constraints if c.enabled and c.name not in rows)
         bodies = {robot.frames[place].body for c in robot.constraints for place in c.places} - {WORLD}
