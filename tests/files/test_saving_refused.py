@@ -85,13 +85,13 @@ PARTS: dict[str, tuple[Any, str, str, str]] = {
         lambda: arm().constrained(lw.constraints.JointLock("elbow", name="held", time_constant=0.1)),
         "urdf",
         "JointLock 'held': gains",
-        "no format",
+        "a .json file can say it",
     ),
     "compliance": (
         lambda: arm().constrained(lw.constraints.JointLock("elbow", name="held", compliance=2.0)),
         "mjcf",
         "JointLock 'held': compliance",
-        "no format",
+        "a .json file can say it",
     ),
     "disabled": (
         lambda: arm().constrained(lw.constraints.JointLock("elbow", name="held", enabled=False)),
@@ -103,13 +103,13 @@ PARTS: dict[str, tuple[Any, str, str, str]] = {
         lambda: arm().constrained(lw.constraints.Follows("elbow", "turn", np.sin, name="cam")),
         "mjcf",
         "'cam': MJCF has no equality for a Follows",
-        "no format",
+        "a .json file can say it",
     ),
     "contacts": (
         lambda: arm().with_contacts(lw.contact.ContactShape("tip", "wrist", lw.shapes.Sphere(0.1)), restitution=0.5),
         "mjcf",
         "contact 'ground:tip': the restitution",
-        "no format",
+        "a .json file can say it",
     ),
     "tendons": (
         lambda: replace(arm(), tendons=(lw.tendons.Tendon("rope", joints={"elbow": 1.0}, stiffness=1.0),)),

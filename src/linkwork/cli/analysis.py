@@ -185,6 +185,8 @@ def format_of(file: str) -> str:
     """The format of a file that has been loaded."""
     if Path(file).suffix.lower() in (".usd", ".usda", ".usdc"):
         return "USD"
+    if Path(file).suffix.lower() == ".json":
+        return "JSON"
     text = re.sub(rb"<!--.*?-->", b"", Path(file).read_bytes().replace(b"\0", b""), flags=re.DOTALL)
     root = re.search(rb"<(?:\w+:)?(robot|mujoco|sdf)\b", text)
     return FORMATS[root[1].decode()] if root else "unknown"

@@ -22,8 +22,8 @@ from linkwork.cli.report import NEUTRAL
 from linkwork.cli.terminal import printable
 from linkwork.errors import CannotSave, InputError, ModelWarning
 
-FORMATS = ("urdf", "mjcf", "sdf")
-"""`saving.FORMATS`, which is not imported for a list of names."""
+FORMATS = ("urdf", "mjcf", "sdf", "json")
+"""`saving.Format`, which is not imported for a list of names."""
 KINDS = (
     *("actuators", "armature", "compliance", "constraints", "contacts", "damping", "friction", "gains", "gravity"),
     *("gravity_compensation", "limits", "medium", "springs", "tendons"),
@@ -39,7 +39,9 @@ def _complete_kinds(incomplete: str) -> list[str]:
 
 NewFile = Annotated[
     Path,
-    typer.Argument(metavar="NEW", show_default=False, help="The file to write: .urdf, .xml, .mjcf, .sdf or .world."),
+    typer.Argument(
+        metavar="NEW", show_default=False, help="The file to write: .urdf, .xml, .mjcf, .sdf, .world or .json."
+    ),
 ]
 
 

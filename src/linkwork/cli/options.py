@@ -166,7 +166,7 @@ def help_text(*paragraphs: str, examples: dict[str, str]) -> str:
 
 # Options ---------------------------------------------------------------------------------------------
 
-_FORMATS = ".urdf, .xml or .mjcf (MuJoCo), .sdf, .usd."
+_FORMATS = ".urdf, .xml or .mjcf (MuJoCo), .sdf, .usd, .json."
 
 File = Annotated[Path, typer.Argument(metavar="FILE", show_default=False, help=f"A model: {_FORMATS}")]
 Files = Annotated[list[Path], typer.Argument(metavar="FILE", show_default=False, help=f"Models: {_FORMATS}")]

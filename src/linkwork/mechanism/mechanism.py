@@ -380,8 +380,9 @@ class Mechanism(Shown):
         warning.
 
         Args:
-            path: The file: .urdf, .xml or .mjcf (MJCF), .sdf or .world. Paths of meshes are relative to its folder.
-            format: ``"urdf"``, ``"mjcf"`` or ``"sdf"``; by default what the extension says.
+            path: The file: .urdf, .xml or .mjcf (MJCF), .sdf or .world; .json holds all of a robot, drives and force
+                elements too. Paths of meshes are relative to its folder.
+            format: ``"urdf"``, ``"mjcf"``, ``"sdf"`` or ``"json"``; by default what the extension says.
             drop: Properties to leave out where the format lacks them, such as ``["actuators", "contacts"]``.
             pose: Configuration in which SDF and MJCF draw the model: its name, or ``(nq,)``; by default the neutral
                 one. In SDF joints are at zero there, and loops must be closed there.
@@ -410,7 +411,7 @@ class Mechanism(Shown):
         """The text of the model file that `save` writes; `loads` reads it back.
 
         Args:
-            format: ``"urdf"``, ``"mjcf"`` or ``"sdf"``.
+            format: ``"urdf"``, ``"mjcf"``, ``"sdf"`` or ``"json"``.
             drop: As for `save`.
             pose: As for `save`.
             folder: Folder that paths of meshes are relative to; by default they are absolute.

@@ -13,7 +13,7 @@ from linkwork.errors import ModelError
 from linkwork.model.arrays import Floats
 from linkwork.model.expressions import ADD, CONST, COS, DIV, INPUT, MUL, NEG, RINT, SELECT, SIN, SQRT, SUB
 from linkwork.model.functions import Tape, record
-from linkwork.model.profiles import from_scipy, spline
+from linkwork.model.profiles import curve_or_function, spline
 
 Motion = Callable[[Any], Any] | Sequence[Any] | float
 """A function of time, a table ``(times, values)``, a curve of `scipy.interpolate`, or a number where it rests."""
@@ -26,11 +26,8 @@ def function_of_time(motion: Any, what: str) -> Callable[[Any], Any]:
         motion: As users give it, see `Motion`.
         what: Whose it is, for errors.
     """
-    if type(motion).__module__.startswith("scipy.interpolate"):
-        return from_scipy(motion)
     if callable(motion):
-        function: Callable[[Any], Any] = motion
-        return function
+        return curve_or_function(motion)
     if isinstance(motion, (int, float)):
         return lambda t: float(motion) + 0.0 * t
     if isinstance(motion, Sequence) and len(motion) == 2 and all(np.ndim(part) == 1 for part in motion):

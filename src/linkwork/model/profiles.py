@@ -27,6 +27,7 @@ from linkwork.errors import ModelError
 from linkwork.model import series
 from linkwork.model.arrays import Floats, finite, frozen
 from linkwork.model.functions import TapeVariable
+from linkwork.model.recordings import pickled_state
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,6 +118,15 @@ def from_scipy(curve: Any) -> Profile:
     return Profile(np.append(curve.x[pieces], curve.x[-1]), curve.c[::-1, pieces].T)
 
 
+def curve_or_function(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A curve of `scipy.interpolate` as a profile, which can be recorded; any other function itself.
+
+    Args:
+        function: The function.
+    """
+    return from_scipy(function) if type(function).__module__.startswith("scipy.interpolate") else function
+
+
 def trapezoid(start: float, stop: float, duration: float, *, ramp: float = 1 / 3, begin: float = 0.0) -> Profile:
     """From rest at ``start`` to rest at ``stop``: constant acceleration, cruise, constant deceleration.
 
@@ -180,6 +190,9 @@ class Rise:
     def end(self) -> float:
         """Where it ends."""
         return self.begin + self.duration
+
+    def __getstate__(self) -> dict[str, Any]:
+        return pickled_state(self)
 
     def __call__(self, x: Any) -> Any:
         """Its value: of a number or an array, or as an expression of a tape variable.
@@ -256,6 +269,9 @@ class Periodic:
     function: Callable[[Any], Any]
     period: float
     begin: float
+
+    def __getstate__(self) -> dict[str, Any]:
+        return pickled_state(self)
 
     def __call__(self, x: Any) -> Any:
         """Its value: of a number or an array, or as an expression of a tape variable.

@@ -39,6 +39,7 @@ _BY_EXTENSION: dict[str, Format | None] = {
     ".usd": "usd",
     ".usda": "usd",
     ".usdc": "usd",
+    ".json": "json",
     ".xml": None,
 }
 _BY_ROOT: dict[str, Format] = {"robot": "urdf", "sdf": "sdf", "mujoco": "mjcf"}
@@ -48,6 +49,7 @@ _OPTIONS: dict[Format, tuple[str, ...]] = {
     "sdf": ("base", "mimic", "inertias", "contacts", "folders"),
     "mjcf": ("inertias", "contacts", "medium", "folders"),
     "usd": ("base", "mimic", "inertias", "contacts"),
+    "json": (),
 }
 """Options that have a meaning for each format."""
 
@@ -69,7 +71,7 @@ def load(
     srdf: str | PathLike[str] | None = None,
     folders: Folders = (),
 ) -> Mechanism:
-    """A mechanism from a model file: URDF, SDF, MJCF or USD, by its extension; ``.xml`` by its root element.
+    """A mechanism from a model file: URDF, SDF, MJCF, USD or JSON, by its extension; ``.xml`` by its root element.
 
     A ``.xacro`` file is a template of URDF: it is expanded by the package ``xacro``, which evaluates expressions of
     the file as Python does, so that it must be trusted.
@@ -132,8 +134,8 @@ def loads(
 
     Args:
         text: The document.
-        format: ``"urdf"``, ``"sdf"``, ``"mjcf"`` or ``"usd"`` (a text that begins with ``#usda``); by default what
-            the root element, or the first line, says.
+        format: ``"urdf"``, ``"sdf"``, ``"mjcf"``, ``"usd"`` (a text that begins with ``#usda``) or ``"json"``; by
+            default what the root element, or the first line, says.
         base: As for `load`.
         mimic: As for `load`.
         inertias: As for `load`.
@@ -160,6 +162,8 @@ def _read(document: Document, format: Format | None, settings: LoadSettings) -> 
 def _format_of(document: Document) -> Format:
     if document.text[:5] in ("#usda", b"#usda"):
         return "usd"
+    if document.text.strip()[:1] in ("{", b"{"):
+        return "json"
     tag = root_tag(document.text, document.name)
     if tag not in _BY_ROOT:
         roots = ", ".join(f"<{known}>" for known in _BY_ROOT)
@@ -182,6 +186,10 @@ def _reader(form: Format) -> Callable[[Document, LoadSettings], Mechanism]:
             from linkwork.parsing.mjcf import read_mjcf
 
             return read_mjcf
+        case "json":
+            from linkwork.parsing.plain import read_plain
+
+            return read_plain
         case "usd":
             from linkwork.parsing.usd import read_usd
 

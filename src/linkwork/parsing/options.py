@@ -20,7 +20,7 @@ Inertias = Literal["warn", "check", "trust"]
 """Whether inertias that no distribution of mass has are a warning, an error, or nothing."""
 Dependent = Literal["error", "free"]
 """Treatment of joints that a file calls dependent without naming the leader."""
-Format = Literal["urdf", "sdf", "mjcf", "usd"]
+Format = Literal["urdf", "sdf", "mjcf", "usd", "json"]
 """The format of a model file."""
 Loops = str | PathLike[str] | Literal[False] | None
 """The file that describes loops: the one beside the model (None), this one, or none (False)."""
@@ -90,10 +90,9 @@ class LoadSettings:
         for option in fields(self):
             value = getattr(self, option.name)
             if option.name not in names and value != option.default:
-                raise InputError(
-                    f"{option.name}={value!r} has no meaning for {document.short_name}, a file in {form.upper()}; "
-                    f"its options are {', '.join(names)}"
-                )
+                options = f"its options are {', '.join(names)}" if names else "it takes no options"
+                where = f"{document.short_name}, a file in {form.upper()}"
+                raise InputError(f"{option.name}={value!r} has no meaning for {where}; {options}")
 
 
 @dataclass(frozen=True)
@@ -114,13 +113,13 @@ class Document:
 
 def is_document(given: object) -> bool:
     """Whether this is the text of a document rather than the name of a file."""
-    return isinstance(given, bytes | str) and given.strip()[:1] in ("<", b"<")
+    return isinstance(given, bytes | str) and given.strip()[:1] in ("<", b"<", "{", b"{")
 
 
 def is_file_name(given: bytes | str) -> bool:
     """Whether this could be the name of a file rather than the text of a document."""
     text = given.decode("utf-8", "replace") if isinstance(given, bytes) else given
-    return "<" not in text and bool(text.strip()) and text.isprintable()
+    return "<" not in text and "{" not in text and bool(text.strip()) and text.isprintable()
 
 
 def model_path(path: str | PathLike[str]) -> Path:

@@ -6,7 +6,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from linkwork.model.arrays import Floats
+from linkwork.model.expressions import ADD, CONST, DIV, INPUT, MUL, NEG, SUB
+from linkwork.model.functions import Tape
 from linkwork.model.graphs import ancestors
 from linkwork.model.model import Model
 from linkwork.model.placement import Placement
@@ -40,11 +44,12 @@ LAW_INTEGERS: dict[str, Shape] = {
     "law_op": ("nlaw",),  # operation of a node and its operands; of an input, which it is
     "law_left": ("nlaw",),
     "law_right": ("nlaw",),
-    "law_node": ("ncoordinates",),  # the force along a coordinate; -1 of a joint that is only watched
+    "law_node": ("ncoordinates",),  # the force along a coordinate; -1 where it is affine, and of a watched joint
 }
 LAW_FLOATS: dict[str, Shape] = {
     "coordinate_constant": ("ncoordinates",),
     "coordinate_factor": ("ncoordinate_joints",),
+    "coordinate_law": ("ncoordinates", 3),  # of an affine law: constant, factors of the coordinate and of its rate
     "distance_first": ("ndistances", 3),  # ends on their bodies
     "distance_second": ("ndistances", 3),
     "bushing_first_at": ("nbushings", 3),  # origins and axes of frames on their bodies
@@ -101,12 +106,57 @@ def law_arrays(mechanism: Model, parent: Sequence[int], bodies: BodyTable) -> di
                 add(bushing_coordinate=first, bushing_first_body=a, bushing_second_body=b)
                 add(bushing_first_at=at, bushing_second_at=to, bushing_follows=int(element.follows))
                 add(bushing_first_axes=axes, bushing_second_axes=others)
-        inputs = [0, *range(1 + first, 1 + first + n), *range(1 + total + first, 1 + total + first + n)]
-        nodes, outputs = tape_nodes(element.tape, [(k, k) for k in inputs], len(columns["law_op"]))
-        for node in nodes:
-            add(law_op=node.op, law_left=node.left, law_right=node.right, law_value=node.value)
-        columns["law_node"] += [*outputs, *[-1] * len(element.watched)]
+        affine = _affine_law(element.tape) if n == 1 else None
+        if affine is None:
+            inputs = [0, *range(1 + first, 1 + first + n), *range(1 + total + first, 1 + total + first + n)]
+            nodes, outputs = tape_nodes(element.tape, [(k, k) for k in inputs], len(columns["law_op"]))
+            for node in nodes:
+                add(law_op=node.op, law_left=node.left, law_right=node.right, law_value=node.value)
+            columns["law_node"] += [*outputs, *[-1] * len(element.watched)]
+        else:
+            add(law_node=-1)
+        columns["coordinate_law"] += [affine or (0.0, 0.0, 0.0)] * n
         columns["coordinate_constant"] += [0.0] * n
     columns["force_support"] = sorted(carrying - {0})
     bodies_used = len(bodies.frames) if total else 0
     return {"nforce_inputs": 1 + 2 * total if total else 0, "nforce_bodies": bodies_used, **columns}
+
+
+def _affine_law(tape: Tape) -> tuple[float, float, float] | None:
+    """A law of time, a coordinate and its rate as a constant and factors of the two; None where it is not affine.
+
+    Args:
+        tape: The law.
+    """
+    forms: list[Floats | None] = []
+    for k, (op, *nodes) in enumerate(tape.nodes):
+        if op == INPUT:
+            forms.append(None if k == 0 else np.eye(3)[k])  # time is none
+            continue
+        if op == CONST:
+            forms.append(np.array([float(nodes[0]), 0.0, 0.0]))
+            continue
+        given = [forms[node] for node in nodes]
+        known = [form for form in given if form is not None]
+        forms.append(_affine(op, *known) if len(known) == len(given) else None)
+    form = forms[tape.outputs[0]]
+    if form is None:
+        return None
+    constant, factor, damping = form.tolist()
+    return constant, factor, damping
+
+
+def _affine(op: str, x: Floats, y: Floats | None = None, *_: Floats) -> Floats | None:
+    """The affine form of a node by those of its operands; None where there is none."""
+    found: Floats | None = None
+    if op == NEG:
+        found = -x
+    elif y is None:
+        return None
+    elif op in (ADD, SUB):
+        found = x + y if op == ADD else x - y
+    elif op == MUL and not x[1:].any():
+        found = x[0] * y
+    elif op in (MUL, DIV) and not y[1:].any():
+        found = x * y[0] if op == MUL else x / y[0]
+    return found

@@ -221,7 +221,8 @@ def _dampers(mechanism: Model) -> list[tuple[int, float]]:
 
 def without_passive_elements(tree: Tree) -> Tree:
     """The tree of a mechanism without springs and dampers of joints and tendons, and without force elements."""
-    elements = ("spring_v", "spring_q", "damper_v", "stiffness", "rest", "damping", "law_node", "coordinate_constant")
+    laws = ("law_node", "coordinate_constant", "coordinate_law")
+    elements = ("spring_v", "spring_q", "damper_v", "stiffness", "rest", "damping", *laws)
     none = {"nsprings": 0, "ndampers": 0, "npassive_tendons": 0, "ncoordinates": 0} | NO_FORCES
     further = (name for name in (*FORCE_INTEGERS, *FORCE_FLOATS) if name != "medium")
     return tree._replace(**none, **{name: getattr(tree, name)[:0] for name in (*elements, *further)})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Models to files: URDF, MJCF and SDF that `load` reads back as the same mechanism, loops included.
+"""Models to files: URDF, MJCF, SDF and JSON that `load` reads back as the same mechanism, loops included.
 
 Properties that a format lacks are refused by name if they change the dynamics (`errors.CannotSave`), and nothing is
 written; what does not is left out with a warning. Users call `Mechanism.save` and `Mechanism.to_text`.
@@ -16,6 +16,7 @@ written; what does not is left out with a warning. Users call `Mechanism.save` a
 |                 | that it has not; loop_file: loops in a file beside it                      |
 | mjcf, ...       | MJCF: bodies and joints, equalities, actuators, shapes, contacts           |
 | sdf, ...        | SDF: links and joints, loops as joints, shapes                             |
+| plain_text      | JSON that says all of a model                                              |
 """
 
 from __future__ import annotations

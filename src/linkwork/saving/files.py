@@ -21,7 +21,14 @@ from linkwork.saving.loop_file import HEADER, LOOP_FILE
 from linkwork.saving.report import DROPPABLE, FORMATS, SHOWN, Droppable, Format, Report, check_drop, described
 from linkwork.saving.xml import writable
 
-EXTENSIONS: dict[str, Format] = {".urdf": "urdf", ".xml": "mjcf", ".mjcf": "mjcf", ".sdf": "sdf", ".world": "sdf"}
+EXTENSIONS: dict[str, Format] = {
+    ".urdf": "urdf",
+    ".xml": "mjcf",
+    ".mjcf": "mjcf",
+    ".sdf": "sdf",
+    ".world": "sdf",
+    ".json": "json",
+}
 """Formats by the extension of a file."""
 
 
@@ -33,10 +40,8 @@ def format_of(path: Path, format: Format | None) -> Format:
         format: The format, if it is given; by default what the extension says.
     """
     if format is not None:
-        if not isinstance(format, str) or format not in FORMATS:
-            raise InputError(
-                f"format is {shown(format)}; it is one of {', '.join(FORMATS)}{suggest(str(format), FORMATS)}"
-            )
+        if not isinstance(format, str) or format not in SHOWN:
+            raise InputError(f"format is {shown(format)}; it is one of {', '.join(SHOWN)}{suggest(str(format), SHOWN)}")
         return format
     by_ending = EXTENSIONS.get(path.suffix.lower())
     if by_ending is None:
@@ -62,7 +67,7 @@ def model_text(
 
     Args:
         model: The model.
-        format: ``"urdf"``, ``"mjcf"`` or ``"sdf"``.
+        format: ``"urdf"``, ``"mjcf"``, ``"sdf"`` or ``"json"``.
         drop: Properties that may be left out where the format lacks them; see `report.DROPPABLE`.
         pose: Configuration in which the model is drawn, where the format draws it in one: its name, or ``(nq,)``.
         folder: Where the text is to be saved: paths of meshes are relative to it; by default they are absolute.
@@ -92,7 +97,7 @@ def save_model(
     Args:
         model: The model.
         path: The file.
-        format: ``"urdf"``, ``"mjcf"`` or ``"sdf"``; by default what the extension says.
+        format: ``"urdf"``, ``"mjcf"``, ``"sdf"`` or ``"json"``; by default what the extension says.
         drop: Properties that may be left out where the format lacks them.
         pose: Configuration in which the model is drawn.
         strict: As for `model_text`.
@@ -147,6 +152,10 @@ def _shown(report: Report, target: Target) -> str:
 
 def _written(model: Model, report: Report, target: Target) -> tuple[str, dict[str, str]]:
     """The texts; the modules of a format are imported when it is first written."""
+    if report.format == "json":
+        from linkwork.saving.plain_text import plain_text
+
+        return plain_text(model, target.folder), {}
     model = _without_functions(model, report)
     names = {*model.joint_names, *model.frames, *(c.name for c in model.constraints), *model.poses, model.name}
     names |= {actuator.name for actuator in model.actuators} | {tendon.name for tendon in model.tendons}
@@ -185,14 +194,12 @@ def _drawn(model: Model, pose: str | npt.ArrayLike | None) -> Floats | None:
 
 
 def _without_functions(model: Model, report: Report) -> Model:
-    """The model without laws of force elements and motions of constraints, which are functions: no format has these."""
+    """The model without laws of force elements and motions of constraints: functions, which JSON alone has."""
     for element in model.forces:
-        report.refuse("springs", f"force element '{element.name}'", "its law is a function, which files do not carry")
+        report.refuse("springs", f"force element '{element.name}'", "its law is a function")
     moving = [c for c in model.constraints if c.motion is not None]
     for c in moving:
-        report.refuse(
-            "constraints", f"constraint '{c.name}'", "it follows a function of time, which files do not carry"
-        )
+        report.refuse("constraints", f"constraint '{c.name}'", "it follows a function of time")
     if not (model.forces or moving):
         return model
     return replace(model, forces=(), constraints=tuple(c for c in model.constraints if c.motion is None))

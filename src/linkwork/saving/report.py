@@ -13,12 +13,13 @@ from linkwork.errors import InputError
 from linkwork.inputs import items, shown, suggest
 from linkwork.model.shapes import Surface
 
-Format = Literal["urdf", "mjcf", "sdf"]
+Format = Literal["urdf", "mjcf", "sdf", "json"]
 """Formats that models are saved in."""
 
-FORMATS: tuple[Format, ...] = get_args(Format)
+FORMATS: tuple[Format, ...] = ("urdf", "mjcf", "sdf")
+"""Those that other tools read; JSON is linkwork's own."""
 
-SHOWN = {"urdf": "URDF", "mjcf": "MJCF", "sdf": "SDF"}
+SHOWN = {"urdf": "URDF", "mjcf": "MJCF", "sdf": "SDF", "json": "JSON"}
 """Names of formats in messages."""
 
 Droppable = Literal[
@@ -133,7 +134,7 @@ def described(refusals: Iterable[Refusal], able: dict[tuple[str, str], list[str]
 
 def _able(formats: list[str]) -> str:
     if not formats:
-        return "no format that is written can say it"
+        return "a .json file can say it"
     *others, last = formats
     return f"{', '.join(others)} and {last} can say it" if others else f"{last} can say it"
 

@@ -39,7 +39,7 @@ from linkwork.kernels.spatial import (
 from linkwork.kernels.thresholds import HALF_TURN
 from linkwork.kernels.tree.kinematics import POSE, pose_from_parent
 from linkwork.kernels.tree.tendon_geometry import distance_of
-from linkwork.model.joints import HELICAL
+from linkwork.model.joints import HELICAL, REVOLUTE
 from linkwork.plans.actuation import ACTUATION_TREE
 
 FORCE_LAW_WORK: dict[str, Shape] = {
@@ -73,15 +73,18 @@ def element_poses(tree: Array, w: Array, q: Array, v: Array) -> None:
         pose_from_parent(tree, w, i, w.fe_E[h], w.fe_o[h], w.fe_E[i], w.fe_o[i])
         omega = (w.fe_w[h, 0], w.fe_w[h, 1], w.fe_w[h, 2])
         u = add(w.fe_u[h], cross(omega, sub(w.fe_o[i], w.fe_o[h])))
-        for k in range(dof_of(tree.kind[i])):
-            axis = axis_of(tree.kind[i], k)
-            moved = scale(v[tree.iv[i] + k], column(w.fe_E[i], axis % 3))
-            if axis < 3:
-                omega = add(omega, moved)
-            else:
-                u = add(u, moved)
-            if tree.kind[i] == HELICAL:
-                u = add(u, scale(tree.pitch[i], moved))
+        if tree.kind[i] == REVOLUTE:
+            omega = add(omega, scale(v[tree.iv[i]], column(w.fe_E[i], 2)))
+        else:
+            for k in range(dof_of(tree.kind[i])):
+                axis = axis_of(tree.kind[i], k)
+                moved = scale(v[tree.iv[i] + k], column(w.fe_E[i], axis % 3))
+                if axis < 3:
+                    omega = add(omega, moved)
+                else:
+                    u = add(u, moved)
+                if tree.kind[i] == HELICAL:
+                    u = add(u, scale(tree.pitch[i], moved))
         set_vector(omega, w.fe_w[i])
         set_vector(u, w.fe_u[i])
 
@@ -187,9 +190,14 @@ def evaluate_laws(tree: Array, w: Array) -> None:
             w.fe_tape[s] = w.fe_x[tree.law_left[s]]
         else:
             node_value(tree.law_op, tree.law_left, tree.law_right, tree.law_value, s, w.fe_tape, w.fe_dtrig)
-    for c in range(tree.ncoordinates):
+    n = tree.ncoordinates
+    for c in range(n):
         s = tree.law_node[c]
-        w.fe_x[1 + tree.ncoordinates + c] = w.fe_tape[s] if s >= 0 else 0.0
+        if s >= 0:
+            w.fe_x[1 + n + c] = w.fe_tape[s]
+        else:
+            k = tree.coordinate_law[c]
+            w.fe_x[1 + n + c] = k[0] + k[1] * w.fe_x[1 + c] + k[2] * w.fe_x[1 + n + c]
 
 
 @kernel
@@ -237,13 +245,16 @@ def element_torques(tree: Array, w: Array, tau: Array) -> None:
         h = tree.parent[i]
         force = linear(w.fe_f[i])
         moment = angular(w.fe_f[i])
-        for k in range(dof_of(tree.kind[i])):
-            axis = axis_of(tree.kind[i], k)
-            z = column(w.fe_E[i], axis % 3)
-            x = dot(moment, z) if axis < 3 else dot(force, z)
-            if tree.kind[i] == HELICAL:
-                x = x + tree.pitch[i] * dot(force, z)
-            tau[tree.iv[i] + k] += x
+        if tree.kind[i] == REVOLUTE:
+            tau[tree.iv[i]] += dot(moment, column(w.fe_E[i], 2))
+        else:
+            for k in range(dof_of(tree.kind[i])):
+                axis = axis_of(tree.kind[i], k)
+                z = column(w.fe_E[i], axis % 3)
+                x = dot(moment, z) if axis < 3 else dot(force, z)
+                if tree.kind[i] == HELICAL:
+                    x = x + tree.pitch[i] * dot(force, z)
+                tau[tree.iv[i] + k] += x
         if h > 0:
             add_to(add(moment, cross(sub(w.fe_o[i], w.fe_o[h]), force)), force, w.fe_f[h])
 

@@ -13,6 +13,7 @@ from linkwork.errors import ModelError
 from linkwork.model.arrays import Floats, frozen, numbers
 from linkwork.model.functions import Tape
 from linkwork.model.placement import Placement
+from linkwork.model.recordings import pickled_state
 from linkwork.model.soft_contact import SoftConstraint
 
 WORLD = "world"
@@ -111,6 +112,9 @@ class Constraint:
     def holonomic(self) -> tuple[bool, ...]:
         """For each row, whether it constrains positions; otherwise velocities alone."""
         return (True,) * self.rows
+
+    def __getstate__(self) -> dict[str, Any]:
+        return pickled_state(self)
 
     def renamed(self, names: Renaming) -> Self:
         """A copy on other names.

@@ -122,12 +122,16 @@ class FrameDrive(Point):
         return self.tape
 
     def __init__(self, frame: str, follows: Motion, **options: Unpack[ConstraintOptions]) -> None:
-        tape = motion_tape(follows, f"FrameDrive '{frame}'")
-        if len(tape.outputs) != 3:
-            raise ModelError(f"FrameDrive '{frame}': the motion has {len(tape.outputs)} results, needs x, y and z")
-        self._set(frame=frame, follows=follows, tape=tape)
+        self._set(frame=frame, follows=follows)
         options.setdefault("name", f"{frame} drive")
         super().__init__(WORLD, frame, **options)
+
+    def __post_init__(self) -> None:
+        tape = motion_tape(self.follows, f"FrameDrive '{self.frame}'")
+        if len(tape.outputs) != 3:
+            raise ModelError(f"FrameDrive '{self.frame}': the motion has {len(tape.outputs)} results, needs x, y and z")
+        self._set(tape=tape)
+        super().__post_init__()
 
     def at(self, time: npt.ArrayLike) -> tuple[Floats, Floats, Floats]:
         """Position, velocity and acceleration that the frame has at some times, ``(..., 3)`` each.
@@ -185,12 +189,16 @@ class LengthDrive(TendonCoupling):
     def __init__(self, tendon: Tendon, follows: Motion, **options: Unpack[ConstraintOptions]) -> None:
         if not isinstance(tendon, Tendon):
             raise ModelError(f"LengthDrive: {tendon!r} is no Tendon")
-        tape = motion_tape(follows, f"LengthDrive '{tendon.name}'")
-        if len(tape.outputs) != 1:
-            raise ModelError(f"LengthDrive: the motion has {len(tape.outputs)} results, needs one, the length")
-        self._set(tendon=tendon, follows=follows, tape=tape)
+        self._set(tendon=tendon, follows=follows)
         options.setdefault("name", f"{tendon.name} drive")
         super().__init__(tendon, None, (0.0,), **options)
+
+    def __post_init__(self) -> None:
+        tape = motion_tape(self.follows, f"LengthDrive '{self.tendon.name}'")
+        if len(tape.outputs) != 1:
+            raise ModelError(f"LengthDrive: the motion has {len(tape.outputs)} results, needs one, the length")
+        self._set(tape=tape)
+        super().__post_init__()
 
     def at(self, time: npt.ArrayLike) -> tuple[Floats, Floats, Floats]:
         """Length, rate and second rate of the tendon at some times, ``(..., 1)`` each.

@@ -15,6 +15,7 @@ from linkwork.model.arrays import numbers
 from linkwork.model.constraints.base import ConstraintOptions, Renaming
 from linkwork.model.constraints.couplings import Coupling, Equation, Term
 from linkwork.model.functions import Tape, record
+from linkwork.model.profiles import curve_or_function
 
 
 @converted_but("gains", "offset")
@@ -64,9 +65,14 @@ class FunctionCoupling(Coupling):
         values = np.atleast_1d(np.asarray(self.offset, dtype=np.float64))
         return tuple((terms, float(x)) for x in values)
 
+    @property
+    def function_takes(self) -> tuple[int, ...]:
+        """Arguments of the function, see `recordings.recorded`."""
+        return (1,) * len(self.over)
+
     def _residual(self) -> Callable[..., Any]:
         """The function of the coordinates of `over` that equals the offset."""
-        return self.function
+        return curve_or_function(self.function)
 
     def _renamed_fields(self, names: Renaming) -> dict[str, Any]:
         return {"over": [names.joint(name) for name in self.over]}
@@ -102,8 +108,13 @@ class Follows(FunctionCoupling):
         self._set(follower=follower, leaders=names)
         super().__init__(function, (follower, *names), offset, **options)
 
+    @property
+    def function_takes(self) -> tuple[int, ...]:
+        """Arguments of the function, see `recordings.recorded`."""
+        return (1,) * len(self.leaders)
+
     def _residual(self) -> Callable[..., Any]:
-        function = self.function
+        function = curve_or_function(self.function)
         return lambda q, *leading: q - function(*leading)
 
     def _renamed_fields(self, names: Renaming) -> dict[str, Any]:

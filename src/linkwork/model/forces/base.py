@@ -15,6 +15,7 @@ from linkwork.model.arrays import Floats
 from linkwork.model.expressions import INPUT
 from linkwork.model.functions import Tape, record
 from linkwork.model.placement import Placement, PlacementLike, as_placement
+from linkwork.model.recordings import pickled_state
 
 Place = str | tuple[str, PlacementLike]
 """A body or frame, or a point of one: ``("arm", (0.1, 0, 0))``."""
@@ -91,6 +92,9 @@ class ForceElement:
             joint: New name of a joint.
         """
         raise NotImplementedError
+
+    def __getstate__(self) -> dict[str, Any]:
+        return pickled_state(self)
 
     def __post_init__(self) -> None:
         if not self.name:

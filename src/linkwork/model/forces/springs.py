@@ -12,6 +12,7 @@ import numpy as np
 from linkwork.model.arrays import Floats
 from linkwork.model.forces.base import Between, OnJoints
 from linkwork.model.motions import Motion, function_of_time
+from linkwork.model.profiles import curve_or_function
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +62,7 @@ class SpringDamper(Between):
 
 def _spring(law: float | Callable[[Any], Any], x: Any) -> Any:
     """The force of a spring or damper against ``x``."""
-    return -law(x) if callable(law) else -(law * x)
+    return -curve_or_function(law)(x) if callable(law) else -(law * x)
 
 
 def _spring_energy(stiffness: float | Callable[[Any], Any], preload: float, stretch: Floats) -> Floats | None:

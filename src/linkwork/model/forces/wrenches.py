@@ -15,6 +15,7 @@ from linkwork.errors import ModelError
 from linkwork.model.arrays import Floats, finite, frozen
 from linkwork.model.constraints.base import WORLD
 from linkwork.model.forces.base import Between, placed
+from linkwork.model.recordings import Recording
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,6 +116,16 @@ class Force(Between):
         return 6 if self.body else 1
 
     @property
+    def function_takes(self) -> tuple[int | list[int], ...]:
+        """Arguments of the function, see `recordings.recorded`."""
+        assert self.function is not None
+        if self.body:
+            return (1, [len(self.watched)], [len(self.watched)]) if self.watched else (1,)
+        if isinstance(self.function, Recording):
+            return (1,) * self.function.tape.inputs
+        return (1,) * (3 if len(signature(self.function).parameters) > 2 else 2)
+
+    @property
     def follows(self) -> bool:
         """Whether axes turn with the body."""
         return self.axes == "local"
@@ -129,8 +140,7 @@ class Force(Between):
         """
         assert self.function is not None
         if not self.body:
-            takes = len(signature(self.function).parameters)
-            return [self.function(x[0], rate[0], time) if takes > 2 else self.function(x[0], rate[0])]
+            return [self.function(*(x[0], rate[0], time)[: len(self.function_takes)])]
         if self.watched:
             wrench = list(self.function(time, x[6:], rate[6:]))
         else:
