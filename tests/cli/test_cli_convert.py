@@ -64,4 +64,4 @@ def test_wrong_calls_say_what_is_wrong(case: str, model: str) -> None:
 
 
 def test_words_are_those_of_the_library() -> None:
-    assert FORMATS == (*SAVED, "json") and set(KINDS) == set(DROPPABLE) and tuple(KNOWN) == DIALECTS
+    assert (*SAVED, "json") == FORMATS and set(KINDS) == set(DROPPABLE) and tuple(KNOWN) == DIALECTS

@@ -197,6 +197,8 @@ def rates(robot: Model, q: npt.ArrayLike, driver: str | Sequence[str]) -> Floats
     size = np.linalg.svd(J[..., free], compute_uv=False)
     matrices = np.zeros((*J.shape[:-2], robot.nv, len(held)))
     matrices[..., held, :] = np.eye(len(held))
+    if not len(free):
+        return matrices
     matrices[..., free, :] = -np.linalg.pinv(J[..., free], rcond=RANK) @ J[..., held]
     full = size.shape[-1] >= len(free)
     dead = (size[..., len(free) - 1] <= RANK * size[..., 0]) if full else np.full(J.shape[:-2], True)

@@ -58,7 +58,7 @@ TUPLES: tuple[type, ...] = (Tape, Triangles)
 @cache
 def types() -> Mapping[str, type]:
     """Classes of the parts of models, by name."""
-    found: dict[str, type] = {one.__name__: one for one in (*TUPLES, ContactPairs)}
+    classes: dict[str, type] = {one.__name__: one for one in (*TUPLES, ContactPairs)}
     for name in MODULES:
         module = import_module(f"linkwork.model.{name}")
         for one in vars(module).values():
@@ -68,8 +68,8 @@ def types() -> Mapping[str, type]:
                 and one.__module__ == module.__name__
                 and one.__name__[0] != "_"
             ):
-                found[one.__name__] = one
-    return MappingProxyType(found)
+                classes[one.__name__] = one
+    return MappingProxyType(classes)
 
 
 def plain_model(model: Model, folder: Path | None = None) -> dict[str, Any]:
@@ -110,8 +110,8 @@ def _kept(cls: type) -> Mapping[str, Any]:
         return dict.fromkeys(("shapes", "first", "second", "numbers", "kind", "names"), MISSING)
     if not is_dataclass(cls):
         return dict.fromkeys(cls._fields, MISSING)  # type: ignore[attr-defined]
-    found = (one for one in fields(cls) if one.init or one.name != "tape")
-    return {one.name: one.default_factory() if callable(one.default_factory) else one.default for one in found}
+    kept = (one for one in fields(cls) if one.init or one.name != "tape")
+    return {one.name: one.default_factory() if callable(one.default_factory) else one.default for one in kept}
 
 
 class _Writer:
@@ -277,8 +277,8 @@ def _array(data: dict[str, Any], where: str) -> np.ndarray[Any, Any]:
             flat = np.frombuffer(base64.b64decode(data["base64"], validate=True), kind.newbyteorder("<")).astype(kind)
         else:
             flat = np.array([float(x) if isinstance(x, str) else x for x in data["array"]], dtype=kind)
-        found = flat.reshape(data.get("shape", flat.shape))
+        array = flat.reshape(data.get("shape", flat.shape))
     except (ValueError, TypeError) as error:
         raise ModelError(f"{where} is no array: {error}") from None
-    found.setflags(write=False)
-    return found
+    array.setflags(write=False)
+    return array

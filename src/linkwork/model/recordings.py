@@ -42,8 +42,8 @@ class Recording:
                     values.append(nodes[0])
                 else:
                     values.append(_OPERATIONS[op](*(values[node] for node in nodes)))
-        found = tuple(values[node] for node in self.tape.outputs)
-        return found[0] if len(found) == 1 else found
+        results = tuple(values[node] for node in self.tape.outputs)
+        return results[0] if len(results) == 1 else results
 
 
 def recorded(function: Callable[..., Any], takes: Sequence[int | list[int]] = (1,)) -> Any:
@@ -86,8 +86,8 @@ def _flat(x: tuple[Any, ...]) -> Iterator[Any]:
 def _select(below: Any, bound: Any, then: Any, otherwise: Any) -> Any:
     variable = next((x for x in (below, bound, then, otherwise) if isinstance(x, TapeVariable)), None)
     if variable is None:
-        found = np.where(np.less(below, bound), then, otherwise)
-        return found if found.ndim else float(found)
+        chosen = np.where(np.less(below, bound), then, otherwise)
+        return chosen if chosen.ndim else float(chosen)
     return (below + 0.0 * variable).where_below(bound, then, otherwise)
 
 

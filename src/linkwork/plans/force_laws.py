@@ -148,15 +148,15 @@ def _affine_law(tape: Tape) -> tuple[float, float, float] | None:
 
 def _affine(op: str, x: Floats, y: Floats | None = None, *_: Floats) -> Floats | None:
     """The affine form of a node by those of its operands; None where there is none."""
-    found: Floats | None = None
+    form: Floats | None = None
     if op == NEG:
-        found = -x
+        form = -x
     elif y is None:
         return None
     elif op in (ADD, SUB):
-        found = x + y if op == ADD else x - y
+        form = x + y if op == ADD else x - y
     elif op == MUL and not x[1:].any():
-        found = x[0] * y
+        form = x[0] * y
     elif op in (MUL, DIV) and not y[1:].any():
-        found = x * y[0] if op == MUL else x / y[0]
-    return found
+        form = x * y[0] if op == MUL else x / y[0]
+    return form
