@@ -29,7 +29,7 @@ DOCS = ROOT / "docs"
 RUN = (
     *("index", "tutorials/first-steps", "concepts/index", "how-to/extending", "internals/kernels"),
     *("how-to/migration-pinocchio", "how-to/migration-mujoco", "how-to/changing-robots", "how-to/control-tasks"),
-    *("how-to/gymnasium", "how-to/sensors"),
+    *("how-to/gymnasium", "how-to/sensors", "how-to/migration-adams"),
 )
 """Pages whose code is run, and whose comments are results."""
 NEEDS = {
@@ -37,6 +37,7 @@ NEEDS = {
     "how-to/migration-mujoco": ("mujoco",),
     "how-to/changing-robots": ("pinocchio",),
     "tutorials/first-steps": ("matplotlib",),
+    "how-to/migration-adams": ("matplotlib",),
     "how-to/gymnasium": ("gymnasium", "matplotlib"),
 }
 
