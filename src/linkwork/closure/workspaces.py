@@ -37,16 +37,16 @@ JUMP = 1.0
 
 @dataclass(frozen=True)
 class Conditioning:
-    """How far configurations are from singular ones: 0 there, at most 1; ``(...)`` each."""
+    """Distances of configurations from singular ones: 0 there, at most 1; ``(...)`` each."""
 
     drivers: Floats
     """The least singular value of loops on the other joints over the largest: 0 where locked drivers hold nothing."""
     frame: Floats
-    """The same of the velocity of the frame by those of drivers: 0 where a direction is lost."""
+    """That ratio of the velocity of the frame by those of drivers: 0 where a direction is lost."""
 
 
 def conditioning(robot: Model, q: npt.ArrayLike, driver: str | Sequence[str], frame: str) -> Conditioning:
-    """How far configurations are from singularities of both kinds.
+    """Distances of configurations from singularities of both kinds.
 
     Args:
         robot: The mechanism.
@@ -122,7 +122,7 @@ class Workspace:
     position: Floats
     """Of the frame, ``(..., 3)``."""
     conditioning: Conditioning
-    """How far each is from singularities; 0 where it is not reached."""
+    """Distance of each from singularities; 0 where it is not reached."""
 
     def singular(self, below: float = 0.05) -> Bools:
         """Configurations that are reached and near a singularity, ``(...)``.
@@ -141,7 +141,7 @@ class Workspace:
 def workspace(
     robot: Model, frame: str, drivers: Mapping[str, npt.ArrayLike], q: npt.ArrayLike | None = None
 ) -> Workspace:
-    """What a frame reaches over a grid of driver positions, on the branch of the loops that it starts on.
+    """The reach of a frame over a grid of driver positions, on the branch of the loops that it starts on.
 
     From the grid point nearest to the start, each is assembled from neighbors that are reached, many at a time.
 
@@ -190,12 +190,12 @@ def _fill(robot: Model, designs: Designs, grid: Floats, places: list[int], grid_
                 guess = grid_q[tuple(before.T)]
                 led = guess.copy()
                 led[:, places] = grid[to]
-                made = designs(led)
-                free = np.abs(robot.difference(guess, made.q) / units)
+                assembled = designs(led)
+                free = np.abs(robot.difference(guess, assembled.q) / units)
                 free[:, [robot.v_index(name) for name in designs.fixed]] = 0.0
-                held = made.closed & (free.max(axis=-1, initial=0.0) < JUMP)
+                held = assembled.closed & (free.max(axis=-1, initial=0.0) < JUMP)
                 kept = tuple(at[held].T)
-                grid_q[kept] = made.q[held]
+                grid_q[kept] = assembled.q[held]
                 reached[kept] = new[kept] = True
         front = new
 

@@ -91,8 +91,8 @@ def balance(robot: M, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike, mass
     for name, place in at.items():
         point = Inertia(weights[name], place, np.zeros((3, 3)))
         inertias[name] = inertias[name] + point.moved(robot.frames[name].placement)
-    made = replace(robot, inertias=inertias)
-    return Balance(made, at, before, shaking_force(made, q, v, a))
+    balanced = replace(robot, inertias=inertias)
+    return Balance(balanced, at, before, shaking_force(balanced, q, v, a))
 
 
 def _point_accelerations(

@@ -444,8 +444,7 @@ class Model:
         return type(self), tuple(dict(x) if isinstance(x, MappingProxyType) else x for x in values)
 
     def __repr__(self) -> str:
-        sizes = f"nq={self.nq}, nv={self.nv}" + (f", nc={self.nc}" if self.nc else "")
-        joints = plural(len(self.joints), "joint")
-        return f"<{type(self).__name__} '{self.name}': {joints}, {sizes}, {self.mass:.4g} kg>"
+        sizes = f"nq={self.nq}, nv={self.nv}{f', nc={self.nc}' if self.nc else ''}, {self.mass:.4g} kg"
+        return f"<{type(self).__name__} '{self.name}': {plural(len(self.joints), 'joint')}, {sizes}>"
 
     _repr_html_ = mechanism_tables

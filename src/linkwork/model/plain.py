@@ -87,7 +87,7 @@ def model_fields(data: Mapping[str, Any], folder: Path | None = None) -> dict[st
     """The fields of a model from plain data.
 
     Args:
-        data: What `plain_model` returns.
+        data: Result of `plain_model`.
         folder: Folder that paths of files are relative to.
     """
     known = _given(Model)
@@ -127,7 +127,7 @@ class _Writer:
 
         Args:
             value: The value.
-            where: What errors call it.
+            where: Name in errors.
         """
         match value:
             case None | bool() | str():
@@ -212,7 +212,7 @@ class _Reader:
 
         Args:
             data: As `_Writer.plain` returns them.
-            where: What errors call them.
+            where: Name in errors.
         """
         match data:
             case None | bool() | str() | int() | float():

@@ -47,7 +47,7 @@ class Recording:
 
 
 def recorded(function: Callable[..., Any], takes: Sequence[int | list[int]] = (1,)) -> Any:
-    """What may stand for a function in a file: itself where it is data already, else a recording.
+    """The value that stands for a function in a file: itself where it is data already, else a recording.
 
     Args:
         function: A function that laws and motions take.

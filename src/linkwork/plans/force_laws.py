@@ -136,9 +136,9 @@ def _affine_law(tape: Tape) -> tuple[float, float, float] | None:
         if op == CONST:
             forms.append(np.array([float(nodes[0]), 0.0, 0.0]))
             continue
-        given = [forms[node] for node in nodes]
-        known = [form for form in given if form is not None]
-        forms.append(_affine(op, *known) if len(known) == len(given) else None)
+        operands = [forms[node] for node in nodes]
+        known = [form for form in operands if form is not None]
+        forms.append(_affine(op, *known) if len(known) == len(operands) else None)
     form = forms[tape.outputs[0]]
     if form is None:
         return None
