@@ -6,6 +6,7 @@ Libraries that are not installed are skipped; skrl takes vector environments of 
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,13 @@ def test_stable_baselines_sees_what_the_environment_gives() -> None:
             assert each[k]["TimeLimit.truncated"] == (truncated[k] and not terminated[k])
             late += each[k]["TimeLimit.truncated"]
     assert late > 0
+
+
+def test_stable_baselines_checks_one_environment() -> None:
+    checker = pytest.importorskip("stable_baselines3.common.env_checker")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        checker.check_env(lw.gym.HopperEnv())
 
 
 def test_stable_baselines_trains() -> None:
