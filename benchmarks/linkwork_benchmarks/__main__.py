@@ -25,6 +25,7 @@
 ``performance``: docs/internals/performance.md, from the files of all studies.
 ``papers``: docs/internals/papers.md, what the papers print and what is found here, from the same files.
 ``pages``: all of these pages, and the table in README.md.
+``anew``: the four studies that the page of the papers is made from, whole, one after the other, and all pages.
 
 A study with ``--update`` puts what it finds into its result file, where the rest stays: with ``--only``, scenarios are
 run again alone.
@@ -102,7 +103,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m linkwork_benchmarks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    commands = (*STUDIES, *PAGES, "table", "performance", "papers", "pages")
+    commands = (*STUDIES, *PAGES, "table", "performance", "papers", "pages", "anew")
     parser.add_argument("command", nargs="?", default="run", choices=commands)
     parser.add_argument("file", nargs="?", type=Path, help="result file for table and pages")
     parser.add_argument("--only", metavar="REGEX", help="scenarios whose name matches")
@@ -123,6 +124,12 @@ def main() -> None:
 
                 print(f"wrote {page.write(out=options.out or page.PAGE)}")
             case "pages":
+                write_all_pages()
+            case "anew":
+                from linkwork_benchmarks.papers import found
+
+                for study in found.STUDIES:
+                    run(study, None, options.quick, None, update=False)
                 write_all_pages()
             case command if command in PAGES:
                 write_page(PAGES[command], options.file, options.out)

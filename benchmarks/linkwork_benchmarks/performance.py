@@ -128,18 +128,8 @@ def _constrained(results: Results | None) -> str:
         "One proximal iteration, the method that `auto` takes but for native code; in brackets times faster than the "
         "faster of `pin.lcaba` and `pin.constraintDynamics`. More, with three iterations, growth with size and "
         f"convergence: {DETAILS['constrained']}.\n\n"
-        f"{constrained.summary(results)}\n\n{STAND_IN}\n\n{_off(results, systems)}{lines}\n\n{_growth(metrics)}"
+        f"{constrained.summary(results)}\n\n{STAND_IN}\n\n{lines}\n\n{_growth(metrics)}"
     )
-
-
-def _off(results: Results, systems: Sequence[str]) -> str:
-    """On how many of these systems a peer's answers are off."""
-    lines = []
-    for name, title in (("pinocchio.lcaba", "`pin.lcaba`"), ("mujoco.forward", "`mj_forward`")):
-        off = [s for s in systems if any(note.startswith(f"{s}.1: {name} is off") for note in results["notes"])]
-        if off:
-            lines.append(f"{title} is off by more than 1e-6 on {len(off)} of these systems")
-    return f"{'; '.join(lines)} ([notes](benchmarks.md#notes)).\n\n" if lines else ""
 
 
 def _growth(metrics: Metrics) -> str:

@@ -35,7 +35,12 @@ def circumstances() -> dict[str, Any]:
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": commit,
         "modified": modified,
-        "machine": {"cpu": _cpu(), "cores": os.cpu_count(), "system": platform.platform()},
+        "machine": {
+            "cpu": _cpu(),
+            "cores": os.cpu_count(),
+            "instructions": _instructions(),
+            "system": platform.platform(),
+        },
         "versions": {"python": platform.python_version(), **{name: _version(name) for name in PACKAGES}},
     }
 
@@ -63,6 +68,20 @@ def _cpu() -> str:
         return platform.processor() or platform.machine()
     names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
     return names[0] if names else platform.machine()
+
+
+INSTRUCTIONS = ("sse4_2", "avx", "fma", "avx2", "avx512f")
+"""Instruction sets that times depend on, by the names that the kernel has for them."""
+
+
+def _instructions() -> list[str]:
+    """Those of `INSTRUCTIONS` that the processor has; none where the system does not tell."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return []
+    flags = next((line.split(":", 1)[1].split() for line in lines if line.startswith("flags")), [])
+    return [name for name in INSTRUCTIONS if name in flags]
 
 
 def _version(package: str) -> str | None:

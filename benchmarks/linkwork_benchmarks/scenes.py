@@ -301,6 +301,18 @@ def digit_standing(rods: Rods = "cut") -> lw.Mechanism:
 BOX_DEPTH = 0.3
 
 
+def digit_like_standing() -> lw.Mechanism:
+    """A robot like Digit from another public file, its rods cut, feet welded to the ground: 54 velocities, 48 rows.
+
+    All its joints are revolute; six welds close the loops of its legs, as in the paper's table.
+    """
+    robot = _load(MODELS / "example_parallel_robots/digit_like_2legs_6D/robot.urdf", base="floating")
+    q = robot.assemble(robot.neutral())
+    feet = {"right": "foot_frame", "left": "foot_left_frame"}
+    welds = (lw.constraints.Weld("world", frame, name=f"{side}_foot") for side, frame in feet.items())
+    return _posed(robot.constrained(*welds, at=q), q)
+
+
 def digit_with_box(rods: Rods = "cut") -> lw.Mechanism:
     """Digit on both feet with a box between its hands: 50 velocities and 54 rows, or 60 and 36."""
     return _carried({"digit": lw.Placement()}, rods, "Digit with a box")

@@ -46,10 +46,17 @@ def circumstances(results: Mapping[str, Any], *, mujoco: bool = False) -> str:
     peers = f"Pinocchio {versions['pin']} (PyPI wheel)" + (f", MuJoCo {versions['mujoco']}" if mujoco else "")
     return (
         f"{quick}Run of {results['date'][:10]}, {results['seconds']} s, on {machine['cores']} cores of "
-        f"{machine['cpu']}, Python {versions['python']}, NumPy {versions['numpy']}, llvmlite {versions['llvmlite']}, "
+        f"{machine['cpu']}{_instructions(machine)}, Python {versions['python']}, NumPy {versions['numpy']}, llvmlite "
+        f"{versions['llvmlite']}, "
         f"{peers}; linkwork at {results['commit'][:10]}{' (modified)' if results['modified'] else ''}."
         f"{reruns(results)}"
     )
+
+
+def _instructions(machine: Mapping[str, Any]) -> str:
+    """The instruction sets of a machine, in brackets; results of before they were kept have none."""
+    known = machine.get("instructions", ())
+    return f" ({', '.join(name.upper().replace('_', '.') for name in known)})" if known else ""
 
 
 def reruns(results: Mapping[str, Any]) -> str:

@@ -51,3 +51,21 @@ def test_rows_of_several_links_are_served_by_every_proximal_method() -> None:
     for method in ("lcaba", "prox_bbo", "prox_ltl"):
         found = lw.ForwardDynamics(robot, method)(s.q, s.v, s.tau).acceleration
         assert np.abs(found - exact).max() < 1e-8 * np.abs(exact).max()
+
+
+@pytest.mark.parametrize("damping", [1e-3, 1e-6, 1e-8])
+@pytest.mark.parametrize("in_range", [True, False])
+def test_damped_inverses_of_redundant_rows_solve_their_equations(damping: float, in_range: bool) -> None:
+    """delassus Sec. V: to 1e-11, as documented; forces agree with dense algebra as far as redundant rows know them."""
+    robot = lw.zoo.humanoid_standing()
+    q = robot.poses["assembled"]
+    J, M = lw.constraint_jacobian(robot, q), lw.mass_matrix(robot, q)
+    D = J @ np.linalg.solve(M, J.T)
+    assert np.linalg.matrix_rank(D) < robot.nc
+    b = np.random.default_rng(0).normal(size=robot.nc)
+    b = D @ b if in_range else b
+    f = np.asarray(lw.Delassus(robot).at(q).damped_inverse(damping) @ b)
+    missed = D @ f + damping * f - b
+    assert np.abs(missed).max() <= 1e-11 * max(np.abs(D).max() * np.abs(f).max(), np.abs(b).max())
+    dense = np.linalg.solve(D + damping * np.eye(robot.nc), b)
+    assert np.abs(f - dense).max() <= max(1e-10, 1e-13 / damping) * np.abs(dense).max()

@@ -67,6 +67,29 @@ def ratio(results: Mapping[str, Any], system: str, iterations: int, bar: Bar) ->
     return best / mine if mine is not None and best is not None else None
 
 
+def baseline_ratio(metrics: Metrics, system: str) -> float | None:
+    """How many times as fast native `lcaba` is as Pinocchio's fastest, both without AVX and FMA (`baseline`)."""
+    ours = metrics.get(f"baseline.{system}.lcaba.native.us")
+    peers = [us for p in PINOCCHIO if (us := metrics.get(f"baseline.{system}.{p}.us")) is not None]
+    return min(peers) / ours if ours is not None and peers else None
+
+
+def baseline_span(metrics: Metrics) -> str:
+    """The least and the largest of these ratios; empty where none was measured."""
+    known = [x for system in judged(metrics) if (x := baseline_ratio(metrics, system)) is not None]
+    return f"{min(known):.1f} to {max(known):.1f}" if known else ""
+
+
+def peers_off(results: Mapping[str, Any]) -> str:
+    """On how many of the systems a peer's answers are off, by the notes of the study."""
+    systems, lines = judged(results["metrics"]), []
+    for name, title in (("pinocchio.lcaba", "`pin.lcaba`"), ("mujoco.forward", "`mj_forward`")):
+        off = [s for s in systems if any(note.startswith(f"{s}.1: {name} is off") for note in results["notes"])]
+        if off:
+            lines.append(f"{title} is off by more than 1e-6 on {len(off)} of {len(systems)} systems")
+    return "; ".join(lines)
+
+
 def judged(metrics: Metrics) -> list[str]:
     """Systems that bars are for: all of **loops** Table II and `SHOWN`."""
     systems = dict.fromkeys(".".join(name.split(".")[:2]) for name in metrics if name.startswith(("loops.", "robots.")))

@@ -118,6 +118,13 @@ def contender(twin: Twin, states: States) -> Contender:
     return Contender("mujoco.forward", call, one_by_one(theirs), len(q), answer, tolerance=1e-6)
 
 
+def take_dense_jacobian(twin: Twin) -> None:
+    """Let MuJoCo keep the Jacobian of its rows as a dense matrix: sparse ones of 4.0.0 lose digits on large models."""
+    import mujoco as mj
+
+    twin.model.opt.jacobian = mj.mjtJacobian.mjJAC_DENSE
+
+
 def expected(twin: Twin, robot: lw.Mechanism, states: States) -> Floats:
     """What ours gives for MuJoCo's problem: at rest, rows with MuJoCo's softness."""
     rest = np.zeros_like(states.v)

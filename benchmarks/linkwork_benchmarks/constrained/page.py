@@ -61,7 +61,9 @@ ON_GPU = {"Cassie": "gpu.cassie.cluster.solution", "Digit, its file": "gpu.digit
 
 
 def summary(results: Results) -> str:
-    """A state a call and in batches, one iteration, beside the fastest of each peer: for the page of performance."""
+    """A state a call and in batches, one iteration, beside the fastest of each peer, and on how many systems peers'
+    answers are off: for the page of performance.
+    """
     metrics, rows = results["metrics"], []
     measured = {name.split(".", 3)[-1] for name in metrics if name.endswith(".us")}
     shown = {
@@ -71,6 +73,7 @@ def summary(results: Results) -> str:
     }
     measured_there = {system: report.gpu_metric(f"{name}.float64.us") for system, name in ON_GPU.items()}
     on_gpu = {system: us for system, us in measured_there.items() if us is not None}
+    baseline = bars.baseline_span(metrics)
     for system in bars.judged(metrics):
         best = bars.fastest(results, system, 1, bars.PINOCCHIO)
         cells = [tables.time(best), tables.time(bars.fastest(results, system, 1, bars.MUJOCO))]
@@ -82,6 +85,9 @@ def summary(results: Results) -> str:
             mine = on_gpu.get(system.partition(".")[2])
             ratio = "" if mine is None or best is None else f" ({best / mine:.0f}×)"
             cells.append(tables.time(mine) + ratio)
+        if baseline:
+            known = bars.baseline_ratio(metrics, system)
+            cells.append("–" if known is None else f"{known:.1f}×")
         size = f"{metrics[f'{system}.nv']:.0f}, {metrics[f'{system}.rows']:.0f}"
         rows.append((f"{system.partition('.')[2]} ({size})", f"`{results['words'][f'{system}.1.auto']}`", *cells))
     titles = (
@@ -91,8 +97,21 @@ def summary(results: Results) -> str:
         "MuJoCo",
         *shown.values(),
         *(["GPU"] if on_gpu else []),
+        *(["native `lcaba` without AVX and FMA"] if baseline else []),
     )
-    return tables.table(titles, rows)
+    return "\n\n".join(filter(None, (tables.table(titles, rows), _peers_off(results))))
+
+
+def _peers_off(results: Results) -> str:
+    """On how many of the systems a peer's answers are off, and what the last column is."""
+    told = bars.peers_off(results)
+    told = f"{told} ([notes](benchmarks.md#notes))." if told else ""
+    if bars.baseline_span(results["metrics"]):
+        told += (
+            " Pinocchio's wheel is made for all x86-64 processors: the last column compares with our code for the "
+            "same, in a process of its own."
+        )
+    return told.strip()
 
 
 # Parts -----------------------------------------------------------------------------------------------------

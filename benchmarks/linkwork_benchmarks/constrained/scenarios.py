@@ -138,7 +138,19 @@ class Factor(NamedScenario):
     make: Make
 
 
-Scenario = System | Growth | Convergence | Softness | Duplicated | Factor
+@dataclass(frozen=True)
+class Baseline(NamedScenario):
+    """Native `lcaba` for the instruction set of Pinocchio's wheel, beside Pinocchio, one iteration (`baseline`)."""
+
+    NAME = "baseline.{system}"
+
+    system: str
+    """The name of a `System`: ``loops.AH-cube``."""
+    cpu: str = "x86-64"
+    """As LLVM calls the processor: neither AVX nor FMA."""
+
+
+Scenario = System | Growth | Convergence | Softness | Duplicated | Factor | Baseline
 
 
 # Systems ---------------------------------------------------------------------------------------------------
@@ -253,8 +265,11 @@ SCENARIOS: tuple[Scenario, ...] = (
         for name, scene in scenes.LOOPS_TABLE.items()
     ),
     *(System("robots", name, partial(from_mjcf, path), LOCAL_LOOPS, mjcf=path) for name, path in MJCF.items()),
+    System("robots", "Digit-like (2F)", scenes.digit_like_standing, LOCAL_LOOPS),
     System("robots", "Talos (2F)", scenes.LQR_TABLE["Talos (2F)"].make, PROXIMAL),
     *(_lqr(name, scene.make) for name, scene in scenes.LQR_TABLE.items()),
+    *(Baseline(f"loops.{name}") for name in scenes.LOOPS_TABLE),
+    *(Baseline(f"robots.{name}") for name in SHOWN),
     *FAMILIES,
     Convergence("AH²-cube", scenes.LOOPS_TABLE["AH²-cube"].make),
     Convergence(STRAIGHT, scenes.straight_fingers_and_cube, spread=0.0, speed=0.0),
@@ -276,7 +291,7 @@ def paper_of(scenario: Scenario) -> str:
             return "loops" if scenario.study == "robots" else scenario.study
         case Growth():
             return scenario.paper.split()[0]
-        case Convergence():
+        case Convergence() | Baseline():
             return "loops"
         case Softness():
             return "lqr"
@@ -295,7 +310,7 @@ def smaller(scenario: Scenario) -> Scenario:
             return replace(scenario, states=8)
         case System():
             return replace(scenario, specialized=min(scenario.specialized, 10_000), auto=False)
-        case Factor():
+        case Factor() | Baseline():
             return scenario
 
 

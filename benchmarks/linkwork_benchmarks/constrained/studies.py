@@ -5,18 +5,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from time import process_time
 from typing import Any
 
 import numpy as np
 
 import linkwork as lw
 from linkwork.dynamics.methods import METHODS, method_cost
-from linkwork_benchmarks.constrained import accuracy, joint_space, mujoco, ours, pinocchio
+from linkwork_benchmarks.constrained import accuracy, baseline, joint_space, mujoco, ours, pinocchio
 from linkwork_benchmarks.constrained.agreement import worst_difference
 from linkwork_benchmarks.constrained.factors import factor
 from linkwork_benchmarks.constrained.scenarios import (
     LTL_SOFT,
     REGULARIZATION,
+    Baseline,
     Convergence,
     Duplicated,
     Factor,
@@ -31,8 +33,8 @@ from linkwork_benchmarks.peers import Unable
 from linkwork_benchmarks.robots import Floats, States
 from linkwork_benchmarks.runner import Journal, Settings, best_times, measure_by_type, say
 
-FULL = Settings(rounds=40, pass_seconds=0.001)
-QUICK = Settings(rounds=3, pass_seconds=0.0005)
+FULL = Settings(rounds=40, pass_seconds=0.001, clock=process_time)
+QUICK = Settings(rounds=3, pass_seconds=0.0005, clock=process_time)
 
 HARD = tuple(name for name, method in METHODS.items() if method.hard)
 AGREES = 1e-6
@@ -225,7 +227,14 @@ def _peers(
         except Unable as reason:
             journal.note(f"{name}: {reason}")
             return found
-        _agrees(name, c, c.answer(), expected, journal)
+        answer = c.answer()
+        error = worst_difference(answer, expected)
+        if not error < AGREES:  # MuJoCo takes sparse Jacobians for large models
+            mujoco.take_dense_jacobian(twins["mujoco"])
+            answer = c.answer()
+            if worst_difference(answer, expected) < AGREES:
+                journal.note(f"{name}: {c.name} has a dense Jacobian: by its own choice it is off by {error:.1e}")
+        _agrees(name, c, answer, expected, journal)
         if journal.metrics.get(f"{name}.{c.name}.error", 1.0) < SOLVED:
             found.append(c)
     return found
@@ -292,6 +301,7 @@ measure = measure_by_type(
         Softness: accuracy.softness,
         Duplicated: accuracy.duplicated,
         Factor: factor,
+        Baseline: baseline.measure,
     }
 )
 """Measures one scenario; a missing model file is a note."""

@@ -4,8 +4,9 @@
 The paper gives numbers of contacts, not points or postures: these are chosen here, on the bodies' surfaces as far as
 the files show them. Where the file of Go2 or G1 is absent, the zoo's robot of the same make stands in for it.
 
-Cassie's loops (two a leg) are no rows here: the paper counts 8 contacts and 24 rows. Its joint friction is 26 rows, one
-for each of Cassie's velocities beside the floating base, those of the two ball joints of its rods among them.
+Cassie's loops (two a leg) are no rows in the paper's table: it counts 8 contacts and 24 rows. With them stands
+`cassie_with_loops`. Its joint friction is 26 rows, one for each of Cassie's velocities beside the floating base, those
+of the two ball joints of its rods among them.
 """
 
 from __future__ import annotations
@@ -123,6 +124,13 @@ SOLE = ((-0.052821, 0.092622), (0.069746, -0.010224))
 
 def cassie(joint_friction: bool = False) -> lw.Mechanism:
     """On its feet, four points each: 24 rows, 50 with joint friction; its loops are no rows."""
+    scene = cassie_with_loops(joint_friction)
+    rows = tuple(c for c in scene.constraints if c.name.startswith(("contact", "friction")))
+    return replace(scene, constraints=rows)
+
+
+def cassie_with_loops(joint_friction: bool = False) -> lw.Mechanism:
+    """On its feet, its four loops closed: 36 rows, 62 with joint friction."""
     if not CASSIE.is_file():
         raise FileNotFoundError(f"no model file {CASSIE.name}: set LINKWORK_MODELS to the models")
     robot = lw.load(CASSIE)
@@ -130,5 +138,4 @@ def cassie(joint_friction: bool = False) -> lw.Mechanism:
         (f"{side}-foot", (x, y, z)) for side in SIDES for x, y in SOLE for z in (-FOOT_RADIUS, FOOT_RADIUS)
     ]
     scene = zoo.resting(robot, robot.poses["qpos0"], contacts, joint_friction=joint_friction, name="Cassie")
-    rows = tuple(c for c in scene.constraints if c.name.startswith(("contact", "friction")))
-    return replace(scene, constraints=rows, poses={ASSEMBLED: scene.poses[ASSEMBLED]})
+    return replace(scene, poses={ASSEMBLED: scene.poses[ASSEMBLED]})
