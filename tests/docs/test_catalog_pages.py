@@ -158,7 +158,7 @@ COUNTED = {
 
 @pytest.mark.parametrize(("page", "method", "system"), COUNTED)
 def test_counts_in_sentences_are_current(page: str, method: str, system: str) -> None:
-    match = re.search(COUNTED[page, method, system], text_of(DOCS / f"{page}.md"))
+    match = re.search(COUNTED[page, method, system], " ".join(text_of(DOCS / f"{page}.md").split()))
     assert match is not None
     dynamics = lw.ForwardDynamics(LQR_TABLE[system].make(), method)
     assert int(match[1].replace(" ", "")) == lw.operation_count(dynamics).total
