@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -94,6 +96,33 @@ def test_steps_that_cannot_be_solved_are_said() -> None:
     assert words.startswith("penetration not removed in 20 steps") and "wall0:box" in words
     run.reset()
     assert run.jammed == 0
+
+
+EXITS = """
+import time
+from linkwork.live.pace import Pace
+
+class Compiling:
+    dt, time = 1e-3, 0.0
+
+    @property
+    def stepper(self):
+        print("compiling", flush=True)
+        time.sleep(0.5)
+        print("compiled", flush=True)
+
+    def advance(self, steps):
+        self.time += steps * self.dt
+
+pace = Pace(Compiling(), lambda: None)
+pace.play()
+time.sleep(0.1)
+"""
+
+
+def test_a_process_that_exits_waits_for_the_compiler() -> None:
+    done = subprocess.run([sys.executable, "-c", EXITS], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout.split()) == (0, ["compiling", "compiled"]), done.stderr
 
 
 # The hand -------------------------------------------------------------------------------------------------------

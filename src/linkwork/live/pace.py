@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import atexit
 import time
 from collections import deque
 from collections.abc import Callable
@@ -41,6 +42,7 @@ class Pace:
         self._chunk = 1
         self._thread = Thread(target=self._work, name="linkwork-live", daemon=True)
         self._thread.start()
+        atexit.register(self._end)
 
     # Playing ------------------------------------------------------------------------------------------------------
 
@@ -91,10 +93,16 @@ class Pace:
         self._show()
 
     def close(self) -> None:
-        """End the thread."""
+        """End the thread; a compiler at work in it ends later."""
+        self._end(timeout=10.0)
+
+    def _end(self, timeout: float | None = None) -> None:
+        """End the thread. A process that exits waits for it: without its threads, a compiler at work crashes."""
         self._closed = True
         self._playing.set()
-        self._thread.join(timeout=10.0)
+        self._thread.join(timeout)
+        if not self._thread.is_alive():
+            atexit.unregister(self._end)
 
     # The thread ---------------------------------------------------------------------------------------------------
 
