@@ -16,6 +16,7 @@ from linkwork.dynamics import costs, methods
 from linkwork.dynamics.costs import MOST_COUNTED
 from linkwork.dynamics.iterations import REGULARIZATION
 from linkwork.dynamics.methods import AUTOMATIC, METHODS
+from linkwork.dynamics.native_times import ESTIMATED_TO, native_time
 from linkwork.mechanism import Mechanism
 from tests.support import linkages
 from tests.support.gauss import ROUNDING, Problem, closed_state, distance, open_state
@@ -325,20 +326,42 @@ CHOICES = {
 }
 
 
+def estimated(robot: Mechanism, name: str, iterations: int) -> float:
+    """The time of a method in native code."""
+    method, cost = METHODS[name], lw.methods.method_costs(robot)[name]
+    assert method.algorithm is not None and method.arrays is not None
+    further = cost.in_iterations(iterations) - cost.total
+    return native_time(
+        method.algorithm, methods.method_tree(robot, name, method.arrays), cost.total, further, iterations
+    )
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CHOICES)
-def test_auto_takes_the_method_with_the_fewest_operations(name: str) -> None:
-    """Of those that serve every redundancy, for a first iteration and two more; counts are those of the programs."""
+def test_auto_takes_a_fast_method_with_few_operations(name: str) -> None:
+    """Of those that serve every redundancy and are about as fast as the fastest, for a first iteration and two more, or
+    for the first alone; counts are those of the programs."""
     robot = CHOICES[name]()
     costs = lw.methods.method_costs(robot)
     assert set(costs) == set(lw.methods.methods_for(robot)) - {"kkt"}
     for method, cost in costs.items():
         counted = lw.operation_count(lw.ForwardDynamics(robot, method))
         assert (dict(counted), counted.iteration, counted.refinement) == (dict(cost), cost.iteration, cost.refinement)
-    least = min(AUTOMATIC, key=lambda method: costs[method].in_iterations(3))
-    assert lw.ForwardDynamics(robot).method == lw.methods.best_method(robot) == least
-    least = min(AUTOMATIC, key=lambda method: costs[method].total)
-    assert lw.ForwardDynamics(robot, max_iterations=1).method == lw.methods.best_method(robot, 1) == least
+    for iterations in (1, 3):
+        times = {method: estimated(robot, method, iterations) for method in AUTOMATIC}
+        near = [method for method in AUTOMATIC if times[method] <= (1.0 + ESTIMATED_TO) * min(times.values())]
+        least = min(near, key=lambda method: costs[method].in_iterations(iterations))
+        chosen = lw.ForwardDynamics(robot, max_iterations=iterations).method
+        assert chosen == lw.methods.best_method(robot, iterations) == least
+
+
+def test_four_bars_that_do_not_touch_are_no_dense_matrix() -> None:
+    """Straight-line programs leave out the zeros of a factor of all rows, native code does not: 18 times the time."""
+    robot = lw.compose({f"bar{k}": lw.zoo.four_bar() for k in range(28)})
+    operations = {method: lw.methods.method_costs(robot)[method].total for method in AUTOMATIC}
+    assert operations["prox_ltl"] < 1.05 * min(operations.values())
+    assert estimated(robot, "prox_ltl", 3) > 5 * estimated(robot, "lcaba", 3)
+    assert lw.methods.best_method(robot) != "prox_ltl"
 
 
 def test_counts_are_the_same_for_the_same_robot() -> None:
@@ -372,7 +395,7 @@ def test_counting_stops_where_a_dense_factor_outgrows_it(monkeypatch: pytest.Mon
     assert traced.count("prox_ltl") == 1 and traced.count("lcaba") == 2
     found = {name: methods.method_cost(many, name) for name in AUTOMATIC}
     assert found.pop("prox_ltl") is None
-    assert chosen == min(found, key=lambda name: found[name].in_iterations(3))
+    assert found[chosen] is not None
 
 
 @each_method

@@ -100,7 +100,7 @@ def check(
     "Count, exactly, the additions, multiplications and so on of the dynamics of a model: forward dynamics by every "
     "applicable method, inverse dynamics, mass matrix, constraints, the Delassus matrix.",
     "Counts are those of the straight-line program that linkwork makes for this model. A method that iterates has "
-    "the count of the first iteration and that of each further one; 'auto' takes the fewest operations of three "
+    "the count of the first iteration and that of each further one; 'auto' takes few operations of three "
     "iterations among methods that handle every redundancy.",
     examples={
         "linkwork count cassie.xml": "which method is cheapest?",

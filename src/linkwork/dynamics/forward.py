@@ -50,7 +50,8 @@ class ForwardDynamics(BaseEvaluator):
     Args:
         robot: The mechanism.
         method: Method of solution, see `methods_for`. ``"auto"`` takes `aba` for a tree, else the proximal method
-            with the fewest operations for this robot, in three iterations or as many as are allowed.
+            that is fast in native code and has few operations (`best_method`), in three iterations or as many as are
+            allowed.
         regularization: Regularization of the proximal iterations, relative to the apparent inverse inertia of a row,
             times the compliance of its constraint. `pv_soft` takes it as the softness that rows have, and does not
             iterate.

@@ -23,6 +23,7 @@ from linkwork.conversions import converted
 from linkwork.dynamics.costs import MOST_COUNTED, program_cost
 from linkwork.dynamics.iterations import EXPECTED, SolverSettings
 from linkwork.dynamics.local_loops import loops_in_clusters
+from linkwork.dynamics.native_times import ESTIMATED_TO, native_time
 from linkwork.dynamics.rows.ends import prox_bbo_tree, prox_pv_tree, pv_tree, world_tree
 from linkwork.dynamics.rows.ranks import pv_early_plan
 from linkwork.errors import InputError, UnsupportedFeature
@@ -223,19 +224,23 @@ def _dense_steps(robot: Model, algorithm: Algorithm) -> int:
     return robot.nc**3 // 6 if ("nc", "nc") in algorithm.work.values() else 0
 
 
-def _dense_operations(robot: Model, name: ForwardMethod, iterations: int) -> int:
-    """Operations of native code on a dense matrix with all rows, if the method has one: factor and solutions."""
-    algorithm = METHODS[name].algorithm
-    steps = 0 if algorithm is None else _dense_steps(robot, algorithm)
-    return 2 * (steps + iterations * robot.nc**2) if steps else 0
+@computed_once
+def _native_time(robot: Model, name: ForwardMethod, iterations: int) -> float | None:
+    """The estimated time of a method in native code; None where its operations are too many to count."""
+    cost, algorithm, arrays = method_cost(robot, name), METHODS[name].algorithm, METHODS[name].arrays
+    if cost is None or algorithm is None or arrays is None:
+        return None
+    further = cost.in_iterations(iterations) - cost.total
+    return native_time(algorithm, method_tree(robot, name, arrays), cost.total, further, iterations)
 
 
 @converted
 def best_method(robot: Model, iterations: int = EXPECTED) -> ForwardMethod:
-    """The method that ``method="auto"`` selects: the fewest operations for so many iterations.
+    """The method that ``method="auto"`` selects for so many iterations.
 
-    A dense matrix of all rows counts in full, as native code computes with it: counted operations leave out its zeros,
-    which are most of it where loops do not touch each other. Where a joint moves no mass by itself: `lcaba`.
+    Of the methods whose native code takes the least time, as far as estimates know (`dynamics.native_times`), the one
+    with the fewest operations, whose straight-line program is the fastest, too. Where a joint moves no mass by
+    itself: `lcaba`.
 
     Args:
         robot: The mechanism.
@@ -246,9 +251,11 @@ def best_method(robot: Model, iterations: int = EXPECTED) -> ForwardMethod:
     if has_singular_mass_matrix(robot):
         return "lcaba"
     costs = {name: method_cost(robot, name) for name in AUTOMATIC}
-    known = {
-        name: max(cost.in_iterations(iterations), _dense_operations(robot, name, iterations))
+    times = {name: time for name in AUTOMATIC if (time := _native_time(robot, name, iterations)) is not None}
+    least = min(times.values(), default=0.0)
+    operations = {
+        name: cost.in_iterations(iterations)
         for name, cost in costs.items()
-        if cost is not None
+        if cost is not None and times[name] <= (1.0 + ESTIMATED_TO) * least
     }
-    return min(known, key=known.__getitem__) if known else "lcaba"
+    return min(operations, key=operations.__getitem__) if operations else "lcaba"
