@@ -27,11 +27,11 @@ def test_clusters(capsys: pytest.CaptureFixture[str]) -> None:
     printed = capsys.readouterr().out
     for k, top in enumerate(("world", "link0", "link1")):
         assert f"{top} ('joint{k}',) ('rotor{k}',)" in printed
-    engine, found, robot = names["engine"], names["found"], names["robot"]
+    engine, solution, robot = names["engine"], names["solution_by_cluster"], names["robot"]
     assert isinstance(engine, lw.Mechanism) and isinstance(robot, lw.Mechanism)
-    assert isinstance(found, lw.results.InverseSolution)
+    assert isinstance(solution, lw.results.InverseSolution)
     assert repr(names["minimal"]) == "Minimal('geared chain of 3', 3 of 6: joint0, joint1, joint2)"
-    assert np.abs(found.torque).max() < 1e-12
+    assert np.abs(solution.torque).max() < 1e-12
     assert np.abs(lw.constraint_error(robot, names["q"])).max() < 1e-13  # type: ignore[arg-type]
     q = engine.assemble([0.7, 0.3], fixed=["turn"])
     assert q[1] == pytest.approx(0.1 * np.cos(0.7) + np.sqrt(0.09 - (0.1 * np.sin(0.7)) ** 2))
