@@ -233,14 +233,14 @@ def test_every_field_of_a_model_is_saved_or_refused() -> None:
     """Who adds a field says here, and in `linkwork.saving`, what becomes of it."""
     known = {
         Model: "name joints inertias frames gravity shapes constraints poses actuators gravity_compensation "
-        "elimination_order contacts base_inertia tendons activations commands sensors medium time forces",
+        "elimination_order contacts base_inertia tendons activations commands mocap sensors medium time forces",
         TreeJoint: "name type parent child placement limits armature damping friction stiffness rest "
         "actuated independent soft_limit soft_friction stiffness_terms damping_terms",
         Limits: "lower upper velocity effort actuation",
         Actuator: "name joint gear limits gain bias force_limits also refused tendon dynamics time_constant "
         "activation_limits early muscle motor body",
         Tendon: "name joints path stiffness damping rest limits friction offset force_limits stop transmission "
-        "stiffness_terms damping_terms",
+        "stiffness_terms damping_terms soft_limit soft_friction",
         Sensor: "name type of reference cutoff noise outboard magnetic_flux neutral_quaternion actuators margin volume "
         "data exclude refused",
     }
