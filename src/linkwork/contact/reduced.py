@@ -45,13 +45,13 @@ FEW_SLOTS = 16
 def takes_reduced_matrix(robot: Model) -> bool:
     """Whether native steps of a robot are made by the reduced matrix; else LCABA is faster: few points, and loops.
 
-    Steps by LCABA do not know dry friction of tendons. Cassie with its loops and eight points takes 13 microseconds a
-    step by LCABA, and 22 by the reduced matrix.
+    Steps by LCABA have neither dry friction nor exact limits of tendons. Cassie with its loops and eight points takes
+    13 microseconds a step by LCABA, and 22 by the reduced matrix.
 
     Args:
         robot: The mechanism.
     """
-    return robot.nc == 0 or contact_points(robot).nslots > FEW_SLOTS or bool(tendon_boxes(robot, False))
+    return robot.nc == 0 or contact_points(robot).nslots > FEW_SLOTS or bool(tendon_boxes(robot, True))
 
 
 def reduced_plan(
@@ -63,6 +63,7 @@ def reduced_plan(
     implicit: ImplicitDamping | None = None,
     meshes: MeshKind = "auto",
     soft: bool = False,
+    tendon_limits: bool = True,
 ) -> Tree:
     """The arrays of a robot for steps by the reduced matrix.
 
@@ -75,9 +76,10 @@ def reduced_plan(
         implicit: Which dampers of actuators and tendons are implicit.
         meshes: Representation of meshes.
         soft: Whether contacts are soft, as MuJoCo's (`kernels.contact.reduced.soft`).
+        tendon_limits: Whether limits of tendons without stops hold exactly.
     """
     scales = contact_scales(robot)
-    joint_boxes, of_tendons = box_tables(moved, limited, True), tendon_boxes(moved, False)
+    joint_boxes, of_tendons = box_tables(moved, limited, True), tendon_boxes(moved, tendon_limits)
     dofs, tendons = np.array(joint_boxes["box_v"], dtype=np.int64), [box.tendon for box in of_tendons]
     nothing = np.zeros(0)
     rows = RowScales(
@@ -90,7 +92,7 @@ def reduced_plan(
         length=scales.length,
         soft=_soft_tables(robot, joint_boxes, of_tendons) if soft else None,
     )
-    return reduced_tree(moved, rows, solver.max_iterations, frames, limited, implicit, meshes)
+    return reduced_tree(moved, rows, solver.max_iterations, frames, limited, implicit, meshes, tendon_limits)
 
 
 def _soft_tables(robot: Model, joint_boxes: dict[str, Any], of_tendons: list[TendonBox]) -> dict[str, Any]:

@@ -177,7 +177,9 @@ class ContactStep(BaseEvaluator):
                 named = True if limits else ()
                 own = with_friction_rows(moved if joint_friction else without_joint_friction(moved), inputs.chosen)
                 plan = robot, own, frames, named, options.end, None, meshes
-                return Program.of_robot(robot, REDUCED_STEP, reduced_plan(*plan, soft=contact == "soft"))
+                return Program.of_robot(
+                    robot, REDUCED_STEP, reduced_plan(*plan, soft=contact == "soft", tendon_limits=limits)
+                )
             method = SOLVERS[solver]
             tree = method.plan(with_friction_rows(moved, inputs.chosen), frames, limits, joint_friction)
             return Program.of_robot(robot, method.algorithm, tree)

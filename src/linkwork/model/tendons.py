@@ -80,7 +80,8 @@ class Tendon:
     a path of straight lines through sites. ``Tendon("pair", joints={"left": 0.5, "right": 0.5})``,
     ``Tendon("cable", path=("anchor", "guide", "tip"))``.
 
-    Springs and dampers of tendons act in simulations, limits as soft stops, and dry friction in steps with contacts.
+    Springs and dampers of tendons act in simulations. Limits are soft stops, and exact in steps with contacts, which
+    have dry friction, too.
 
     Args:
         name: Its name.
@@ -93,7 +94,8 @@ class Tendon:
         friction: Dry friction, a force along the tendon: in N, or in the unit of a fixed tendon.
         offset: Added to its length.
         force_limits: Of the sum of forces of all actuators that pull it: these are scaled down together.
-        stop: Stiffness and damping that act beyond the limits; zero: simulations choose them, as for limits of joints.
+        stop: Stiffness and damping that act beyond the limits; zero: simulations choose them, as for limits of joints,
+            and limits are exact in steps with contacts.
         transmission: Transmission whose length it is, in place of joints and path: how an actuator acts on a site, a
             ball or free joint, or a slider-crank.
         stiffness_terms: Factors of the square and the cube of the spring's deflection.

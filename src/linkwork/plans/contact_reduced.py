@@ -181,6 +181,7 @@ def reduced_tree(
     limited: Collection[str] | bool = True,
     implicit: ImplicitDamping | None = None,
     meshes: MeshKind = "auto",
+    tendon_limits: bool = True,
 ) -> Tree:
     """The arrays of a mechanism for steps by the reduced matrix.
 
@@ -192,6 +193,7 @@ def reduced_tree(
         limited: Joints whose limits hold exactly; True: all.
         implicit: Which dampers of actuators and tendons are implicit.
         meshes: Representation of meshes.
+        tendon_limits: Whether limits of tendons without stops hold exactly.
     """
     _, bodies = build_tree(model)
     tree = constrained_tree(model, frames)
@@ -201,7 +203,7 @@ def reduced_tree(
     slots = np.asarray(contacts["contact_slots"], dtype=np.int64)
     cells = min(math.isqrt(int(tree.n)) + 1, MAX_CELLS)
     limbs = limb_tables(tree)
-    joint_boxes, of_tendons = box_tables(model, limited, True), tendon_boxes(model, False)
+    joint_boxes, of_tendons = box_tables(model, limited, True), tendon_boxes(model, tendon_limits)
     boxes = with_tendon_boxes(joint_boxes, of_tendons)
     tendon_limbs = limbs_of_tendons(model, tree, bodies, limbs["dof_limb"], of_tendons)
     loops = _loop_sets(model, tree, limbs)

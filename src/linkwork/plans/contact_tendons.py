@@ -46,7 +46,7 @@ class TendonBox(NamedTuple):
 
 
 def tendon_boxes(model: Model, limits: bool) -> list[TendonBox]:
-    """Limits of tendons, if they hold exactly, and dry friction of tendons.
+    """Limits of tendons that are no springs, and dry friction of tendons.
 
     Args:
         model: The mechanism.
@@ -55,7 +55,7 @@ def tendon_boxes(model: Model, limits: bool) -> list[TendonBox]:
     boxes = list[TendonBox]()
     for t, tendon in enumerate(model.tendons):
         for sign, bound in zip((1.0, -1.0), tendon.limits, strict=True):
-            if limits and np.isfinite(bound):
+            if limits and np.isfinite(bound) and not any(tendon.stop):
                 boxes.append(TendonBox(t, True, sign, bound, 0.0, UNBOUNDED))
         if tendon.friction > 0:
             boxes.append(TendonBox(t, False, 1.0, 0.0, -tendon.friction, tendon.friction))

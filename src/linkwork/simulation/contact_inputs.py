@@ -8,18 +8,34 @@ import numpy.typing as npt
 
 from linkwork.contact.coal import GivenContacts
 from linkwork.contact.points import FORCE, contact_points
-from linkwork.contact.reduced import reduced_settings
+from linkwork.contact.reduced import reduced_settings, takes_reduced_matrix
 from linkwork.contact.scales import contact_scales
 from linkwork.contact.step_options import penetration_time
 from linkwork.contact.step_settings import step_settings
 from linkwork.dynamics.iterations import SolverSettings
-from linkwork.errors import InputError
+from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.inputs import float_array
 from linkwork.model.model import Model
 from linkwork.plans.tree import Tree
 from linkwork.quantities.arguments import Array
 from linkwork.simulation.contacts import ContactRow
+from linkwork.simulation.settings import StepSettings
 from linkwork.simulation.thresholds import SEARCHED_GAP, SEARCHED_STEPS
+
+
+def has_reduced_steps(robot: Model, settings: StepSettings) -> bool:
+    """Whether steps with contacts are made by the reduced matrix; else they are those by slots.
+
+    Args:
+        robot: The mechanism.
+        settings: How steps are made.
+    """
+    if settings.contact == "soft" and settings.by_slots:
+        raise UnsupportedFeature(
+            f"soft contacts of '{robot.name}' are steps of native code: leave out compile(), CUDA and derivatives, "
+            "or contact='soft'"
+        )
+    return not settings.by_slots and (settings.contact == "soft" or takes_reduced_matrix(robot))
 
 
 class ContactInputs:

@@ -79,7 +79,8 @@ def has_contacts(robot: Model, contact: ContactLaw, integrator: SimulationIntegr
     asked = (("integrator", integrator, ("euler",)), ("method", method, ("auto", "lcaba")))
     if contact is None and not robot.contacts:
         return has_dry_friction(robot) and all(value in known for _, value, known in asked)
-    limited = np.isfinite(robot.lower).any() or np.isfinite(robot.upper).any()
+    limited = bool(np.isfinite(robot.lower).any() or np.isfinite(robot.upper).any())
+    limited = limited or any(tendon.is_limited for tendon in robot.tendons)
     bound = contact == "soft" and any(c.enabled for c in robot.constraints)
     if not robot.contacts and not has_dry_friction(robot) and not limited and not bound:
         raise InputError(

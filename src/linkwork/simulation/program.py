@@ -25,7 +25,7 @@ import numpy as np
 from linkwork.closure.clusters import ties_of
 from linkwork.closure.mobility import has_redundant_rows
 from linkwork.compilers.program import Program
-from linkwork.contact.reduced import reduced_plan, takes_reduced_matrix
+from linkwork.contact.reduced import reduced_plan
 from linkwork.contact.step import MAX_ITERATIONS
 from linkwork.contact.thresholds import CONTACT_TOLERANCE
 from linkwork.dynamics.implicit_armature import with_implicit_armature, without_passive_forces
@@ -69,7 +69,7 @@ from linkwork.plans.tree import Tree, tree_of
 from linkwork.quantities.arguments import Array
 from linkwork.quantities.motions import is_timed
 from linkwork.quantities.parameters import ParameterInputs, ParameterNames
-from linkwork.simulation.contact_inputs import ContactInputs
+from linkwork.simulation.contact_inputs import ContactInputs, has_reduced_steps
 from linkwork.simulation.contact_warnings import warn_of_joint_friction
 from linkwork.simulation.contacts import ContactRow
 from linkwork.simulation.open_loops import open_loops
@@ -81,6 +81,7 @@ from linkwork.simulation.stabilization import (
     stabilized,
     stopped_tendons,
     unstabilized,
+    with_exact_limits,
 )
 
 INTEGRATORS: Mapping[str, int] = MappingProxyType({"euler": 1, "rk4": 4, "dopri5": 5})
@@ -320,21 +321,18 @@ def step_program(robot: Model, settings: StepSettings, parameters: ParameterName
     check_step_parameters(inputs.names, settings.passive, form == "loops", form == "contact")
     contact = None
     if form == "contact":
+        reduced, compliant = has_reduced_steps(robot, settings), settings.contact == "soft"
+        exact_tendons = reduced and settings.limits is not False and settings.limits != "soft"
+        tendons = with_exact_limits(robot, moved.tendons) if exact_tendons else moved.tendons
         # constraints close within a step: their gains have no meaning
-        moved = replace(moved, constraints=robot.constraints)
+        moved = replace(moved, constraints=robot.constraints, tendons=tendons)
         exact = [joint.name for joint in robot.joints if settings.limits is not False and joint.name not in soft]
         rows = with_friction_rows(moved if settings.passive else without_passive_forces(moved), inputs.chosen)
         implicit = _implicit_damping(settings, form, inputs)
-        reduced, compliant = not settings.by_slots, settings.contact == "soft"
-        if compliant and not reduced:
-            raise UnsupportedFeature(
-                f"soft contacts of '{robot.name}' are steps of native code: leave out compile(), CUDA and derivatives, "
-                "or contact='soft'"
-            )
-        reduced = reduced and (compliant or takes_reduced_matrix(robot))
         warn_unmodeled(robot, reduced)
         if reduced:
-            tree = reduced_plan(robot, rows, settings.wrenches, exact, solver, implicit, soft=compliant)
+            plan = robot, rows, settings.wrenches, exact, solver, implicit
+            tree = reduced_plan(*plan, soft=compliant, tendon_limits=exact_tendons)
         else:
             tree = contact_steps_tree(rows, settings.wrenches, exact, solver.max_iterations, stopped, implicit)
         contact = ContactInputs(robot, tree, settings.dt, solver, reduced)

@@ -204,6 +204,16 @@ def passive_parameters(
     return table
 
 
+def with_exact_limits(robot: Model, tendons: Sequence[Tendon]) -> tuple[Tendon, ...]:
+    """Tendons with the stops that the robot states, in place of those that steps choose: other limits are exact.
+
+    Args:
+        robot: The mechanism.
+        tendons: Its tendons, with stops.
+    """
+    return tuple(replace(tendon, stop=own.stop) for tendon, own in zip(tendons, robot.tendons, strict=True))
+
+
 def stopped_tendons(
     robot: Model, tendons: Sequence[Tendon], limits: bool, at: npt.ArrayLike, dt: float
 ) -> tuple[Tendon, ...]:
