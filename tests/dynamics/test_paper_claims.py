@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -69,3 +71,29 @@ def test_damped_inverses_of_redundant_rows_solve_their_equations(damping: float,
     assert np.abs(missed).max() <= 1e-11 * max(np.abs(D).max() * np.abs(f).max(), np.abs(b).max())
     dense = np.linalg.solve(D + damping * np.eye(robot.nc), b)
     assert np.abs(f - dense).max() <= max(1e-10, 1e-13 / damping) * np.abs(dense).max()
+
+
+@pytest.mark.parametrize("make", [lw.zoo.four_bar_cart_pole, lw.zoo.watt, lambda: lw.zoo.geared_chain(3)])
+def test_coriolis_matrices_over_clusters(make: Callable[[], lw.Mechanism]) -> None:
+    """clusters Sec. XI: the velocity forces of inverse dynamics, a skew matrix, and symmetric Christoffel symbols."""
+    robot, rng = make(), np.random.default_rng(0)
+    minimal = lw.Minimal(robot)
+    q = minimal.complete(robot.poses.get("assembled", robot.neutral()))
+    rate = rng.normal(size=minimal.ny)
+    C, v = minimal.coriolis_matrix(q, rate), minimal.velocity(q, rate)
+    torques = lw.InverseDynamics(robot.unconstrained())
+    at_rest = torques(q, np.zeros(robot.nv), np.zeros(robot.nv))
+    moving = torques(q, v, minimal.acceleration(q, v, np.zeros(minimal.ny)))
+    forces = minimal.force(q, moving - at_rest)
+    assert np.abs(C @ rate - forces).max() <= 1e-11 * np.abs(forces).max()
+
+    def inertia(t: float) -> np.ndarray:
+        at = minimal.complete(robot.integrate(q, t * v))
+        G = minimal.matrix(at)
+        return G.T @ lw.mass_matrix(robot, at) @ G
+
+    skew = (inertia(1e-5) - inertia(-1e-5)) / 2e-5 - 2 * C
+    assert np.abs(skew + skew.T).max() <= 1e-7 * np.abs(C).max()
+    symbols = minimal.christoffel_symbols(q)
+    assert np.abs(symbols @ rate - C).max() <= 1e-12 * np.abs(C).max()
+    assert np.abs(symbols - np.swapaxes(symbols, 1, 2)).max() <= 1e-12 * np.abs(symbols).max()

@@ -380,8 +380,10 @@ ENTRIES = (
         "Sec. XI",
         "Coriolis matrix and Christoffel symbols over clusters",
         "Coriolis matrix and Christoffel symbols",
-        verdict="not here",
-        differs="`coriolis_matrix` is that of the spanning tree",
+        ("closure/minimal.py:Minimal", "kernels/tree/coriolis.py:coriolis_matrix"),
+        "`Minimal(robot).coriolis_matrix(q, rate)`, `christoffel_symbols(q)`",
+        "tests/dynamics/test_paper_claims.py::test_coriolis_matrices_over_clusters",
+        differs="the matrix of the spanning tree, projected, with the rate of G by a derivative of its kernel",
     ),
     future(
         "Sec. XI",

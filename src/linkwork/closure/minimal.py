@@ -27,6 +27,7 @@ from linkwork.plans.clusters import enabled_rows
 from linkwork.quantities.arguments import Array, state_not_finite
 from linkwork.quantities.base import BaseEvaluator
 from linkwork.quantities.differentiable import Differentiated
+from linkwork.quantities.functions import coriolis_matrix, mass_matrix
 from linkwork.quantities.product_attributes import differentiable
 
 ALGORITHMS: Mapping[str, Algorithm] = {"explicit": kernels.EXPLICIT_FORM, "closing_step": kernels.CLOSING_STEP}
@@ -96,6 +97,30 @@ class Minimal:
         G, g = self._explicit(q, v)
         result: Array = (G @ self.rates(second, "second")[..., None])[..., 0] + g
         return result
+
+    def coriolis_matrix(self, q: npt.ArrayLike, rate: npt.ArrayLike) -> Array:
+        """``C = G' (C_tree G + M dG/dt)``: the Coriolis matrix of the free degrees of freedom, ``(..., ny, ny)``.
+
+        ``C y'`` are the velocity-dependent forces, and ``d/dt(G' M G) - 2 C`` is skew (**clusters** Section XI).
+
+        Args:
+            q: Configuration with closed loops, ``(..., nq)``.
+            rate: Velocities of the free degrees of freedom, ``(..., ny)``.
+        """
+        G, v = self.matrix(q), self.velocity(q, rate)
+        G_dot = self._explicit.jvp(q, np.zeros(self.robot.nv), v, np.zeros(self.robot.nv))[0]
+        of_tree = coriolis_matrix(self.robot, q, v) @ G + mass_matrix(self.robot, q) @ G_dot
+        result: Array = np.swapaxes(G, -1, -2) @ of_tree
+        return result
+
+    def christoffel_symbols(self, q: npt.ArrayLike) -> Array:
+        """Christoffel symbols of the first kind, ``(ny, ny, ny)``: the Coriolis matrix is their product with ``y'``
+        along the last axis.
+
+        Args:
+            q: Configuration with closed loops, ``(nq,)``.
+        """
+        return np.moveaxis(self.coriolis_matrix(q, np.eye(self.ny)), 0, -1)
 
     @converted
     def complete(self, q: npt.ArrayLike, tolerance: float = 1e-13, max_iterations: int = 50) -> Array:
