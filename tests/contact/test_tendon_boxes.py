@@ -131,6 +131,8 @@ def test_steps_without_contacts_and_derivatives_say_that_friction_of_tendons_is_
         lw.simulate(robot, seconds=0.01, integrator="rk4")
     with pytest.warns(lw.errors.ModelWarning, match="dry friction of tendon 'pair'"):
         lw.Stepper(robot, contact=True).derivatives(robot.neutral(), np.zeros(3))
+    with pytest.warns(lw.errors.ModelWarning, match="dry friction of tendon 'pair'; limits of tendon 'pair'"):
+        lw.contact.ContactStep(robot, solver="admm")(robot.neutral(), np.zeros(3))
     with warnings.catch_warnings():
         warnings.simplefilter("error", lw.errors.ModelWarning)
         lw.simulate(robot, seconds=0.01)

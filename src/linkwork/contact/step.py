@@ -171,7 +171,7 @@ class ContactStep(BaseEvaluator):
         arguments = {"robot": robot, **options.arguments(), "wrenches": frames}
 
         def program() -> Program:
-            warn_unmodeled(robot, self.reduced)
+            warn_unmodeled(robot, self.reduced, tendon_limits=limits)
             moved = with_implicit_armature(robot, options.dt) if passive else without_passive_forces(robot)
             if self.reduced:
                 named = True if limits else ()

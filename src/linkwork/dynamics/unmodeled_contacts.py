@@ -13,13 +13,14 @@ from linkwork.model.contacts import ContactPairs
 from linkwork.model.model import Model
 
 
-def warn_unmodeled(robot: Model, reduced: bool, what: str = "steps") -> None:
+def warn_unmodeled(robot: Model, reduced: bool, what: str = "steps", tendon_limits: bool = False) -> None:
     """Warn of numbers of pairs that a step leaves out.
 
     Args:
         robot: The mechanism.
         reduced: Whether steps are made by the reduced matrix, which leaves out nothing.
         what: The function that ignores them.
+        tendon_limits: Whether limits of tendons are among what it leaves out.
     """
     if reduced:
         return
@@ -38,6 +39,8 @@ def warn_unmodeled(robot: Model, reduced: bool, what: str = "steps") -> None:
             more = f" and {len(where) - 1} more" if len(where) > 1 else ""
             said.append(f"{missing} of contact '{pairs[int(where[0])].name}'{more}")
     said += [f"dry friction of tendon '{tendon.name}'" for tendon in robot.tendons if tendon.friction][:1]
+    if tendon_limits:
+        said += [f"limits of tendon '{tendon.name}'" for tendon in robot.tendons if tendon.is_limited][:1]
     said += [f"adhesion by actuator '{actuator.name}'" for actuator in robot.actuators if actuator.body][:1]
     if said:
         message = f"{what} of robot '{robot.name}' leave out {'; '.join(said)}"
