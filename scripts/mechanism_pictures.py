@@ -20,7 +20,7 @@ def programs() -> tuple[str, dict[str, str]]:
 
 def main(words: list[str]) -> None:
     """Run the programs whose headings contain a word, in the folder of the pictures."""
-    folder = PAGE.parent / "pictures" / "mechanisms"
+    folder = PAGE.parents[1] / "pictures" / "mechanisms"
     folder.mkdir(exist_ok=True)
     os.chdir(folder)
     start, each = programs()

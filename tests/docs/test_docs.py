@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import inspect
 import json
@@ -187,6 +188,52 @@ def test_words_of_the_field_are_in_the_index_of_the_search(site: Path, term: str
     index = json.loads((site / "search" / "search_index.json").read_text())
     found = {entry["location"].split("#")[0] for entry in index["docs"] if term.casefold() in entry["text"].casefold()}
     assert "reference/glossary.html" in found and len(found) > 1
+
+
+PHRASES = {
+    "load urdf": "reference/files",
+    "mjcf": "reference/mjcf",
+    "inverse kinematics": "how-to/inverse-kinematics",
+    "contact friction": "how-to/contact",
+    "reaction forces": "how-to/machine-elements",
+    "motor": "how-to/actuators",
+    "imu sensor": "how-to/sensors",
+    "lidar": "how-to/sensors",
+    "pytorch": "how-to/torch",
+    "jax": "how-to/jax",
+    "run on gpu": "how-to/gpu",
+    "export c": "how-to/export",
+    "lqr": "how-to/lqr",
+    "identify parameters": "how-to/identification",
+    "domain randomization": "how-to/parameters",
+    "reinforcement learning": "how-to/gymnasium",
+    "train policy": "how-to/gymnasium",
+    "operational space": "how-to/control-tasks",
+    "add a constraint": "how-to/extending",
+    "spanning tree": "how-to/spanning-trees",
+    "mujoco": "how-to/migration-mujoco",
+    "trajectory optimization": "tutorials/swing-up",
+    "warm start": "reference/methods",
+    "same bits": "concepts/determinism",
+}
+"""What users type, and the page that they should see first."""
+
+
+def test_the_right_page_is_first_in_the_search(site: Path) -> None:
+    """By lunr, with the index and the factors of the site."""
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("no node on the PATH")
+    library = Path(importlib.import_module("mkdocs").__path__[0], "contrib/search/templates/search/lunr.js")
+    command = [node, str(Path(__file__).with_name("search.js")), str(library)]
+    done = subprocess.run(
+        [*command, str(site / "search" / "search_index.json"), json.dumps(list(PHRASES))],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    first = {phrase: pages[0].removesuffix(".html") for phrase, pages in json.loads(done.stdout).items()}
+    assert first == PHRASES
 
 
 def test_search_works_from_a_folder(site: Path) -> None:

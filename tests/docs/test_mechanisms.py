@@ -115,8 +115,8 @@ def test_a_mechanism_is_short_runs_and_is_right(title: str, tmp_path: Path, monk
     exec(compile(START + code, title, "exec"), names)
     assert FACTS[title](names)
     written = {file.name for file in tmp_path.iterdir()}
-    shown = set(re.findall(r"\(pictures/mechanisms/(.+?)\)", PARTS[2 * list(PROGRAMS).index(title) + 2]))
+    shown = set(re.findall(r"\(\.\./pictures/mechanisms/(.+?)\)", PARTS[2 * list(PROGRAMS).index(title) + 2]))
     assert shown == written and len(written) >= 2
     for name in written:
         assert ElementTree.parse(tmp_path / name).getroot().tag.endswith("svg")
-        assert (PAGE.parent / "pictures" / "mechanisms" / name).is_file()
+        assert (PAGE.parents[1] / "pictures" / "mechanisms" / name).is_file()
