@@ -173,6 +173,7 @@ ParameterName = Literal[
     "actuator_gain",
     "actuator_bias",
     "contact_friction",
+    "contact_size",
     "mocap",
 ]
 """Parameters of robots that can be inputs: `model.parameters.PARAMETERS`."""

@@ -70,6 +70,7 @@ PARAMETERS: Mapping[str, str] = {
     "anchor_position": "points of constraints in the frames of both places, m",
     "length": "of rods, radii of rolling bodies, m",
     "gains": "Baumgarte gains of constraints: kp, kd",
+    "contact_size": "half edges, radii and half lengths of shapes that touch, m",
     "mocap": "placements of mocap bodies in the world: position, quaternion x y z w",
 }
 """Contents of parameters of the robot that are inputs."""

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from linkwork.kernels.elementary import maximum
 from linkwork.kernels.joints import quaternion_rotation, quaternion_scale
-from linkwork.kernels.scalar import Array, Scalar, Vector, kernel
+from linkwork.kernels.scalar import Array, Scalar, Vector, kernel, sqrt
 from linkwork.kernels.spatial import (
     add,
     dot,
@@ -36,6 +36,7 @@ from linkwork.kernels.spatial import (
 )
 from linkwork.kernels.steps.stage_dynamics import DAMPING, REST, STIFFNESS
 from linkwork.plans.contact_friction import LEAST_FRICTION
+from linkwork.plans.cores import BOX_CORE, CYLINDER_CORE, POINT_CORE, SEGMENT_CORE
 
 # Inertias -------------------------------------------------------------------------------------------------------------
 
@@ -250,6 +251,68 @@ def set_anchor_position(tree: Array, w: Array, x: Array) -> None:
         set_vector(first, w.tree_frame_position[tree.pair_first[p]])
         set_vector(second, w.tree_frame_position[tree.pair_second[p]])
         set_vector(rotate_inverse(tree.pair_axes[p], first), w.tree_pair_lever[p])
+
+
+@kernel
+def begin_contact_size(tree: Array, w: Array) -> None:
+    """Sizes of shapes, as planned."""
+    for s in range(tree.nshapes):
+        for j in range(3):
+            w.tree_shape_size[s, j] = tree.shape_size[s, j]
+
+
+@kernel
+def set_contact_size(tree: Array, w: Array, x: Array) -> None:
+    """Sizes of shapes."""
+    for k in range(tree.contact_size_count):
+        set_vector((x[k, 0], x[k, 1], x[k, 2]), w.tree_shape_size[tree.contact_size_shape[k]])
+
+
+@kernel
+def begin_bounded_size(tree: Array, w: Array) -> None:
+    """Sizes of shapes and bounding spheres and boxes, as planned."""
+    begin_contact_size(tree, w)
+    for s in range(tree.nshapes):
+        w.tree_shape_radius[s] = tree.shape_radius[s]
+        for j in range(3):
+            w.tree_box_half[s, j] = tree.box_half[s, j]
+    for i in range(tree.n):
+        w.tree_body_radius[i] = tree.body_radius[i]
+    for n in range(tree.nnodes):
+        w.tree_node_radius[n] = tree.node_radius[n]
+
+
+@kernel
+def set_bounded_size(tree: Array, w: Array, x: Array) -> None:
+    """Sizes of shapes, and bounding spheres and boxes: those of bodies and parts grow by as much as shapes do."""
+    set_contact_size(tree, w, x)
+    for k in range(tree.contact_size_count):
+        s = tree.contact_size_shape[k]
+        radius, half = shape_bounds(tree.shape_core[s], x[k], tree.contact_size_margin[k])
+        set_vector(half, w.tree_box_half[s])
+        w.tree_shape_radius[s] = radius
+        growth = maximum(radius - tree.shape_radius[s], 0.0)
+        w.tree_body_radius[tree.shape_body[s]] += growth
+        for n in range(tree.nnodes):
+            if tree.node_body[n] == tree.shape_body[s]:
+                w.tree_node_radius[n] += growth
+
+
+@kernel
+def shape_bounds(core: int, x: Array, margin: Scalar) -> tuple[Scalar, tuple[Scalar, Scalar, Scalar]]:
+    """Radius of the bounding sphere and half edges of the bounding box of a shape of that size, with a margin."""
+    if core == POINT_CORE:
+        a = x[0] + margin
+        return a, (a, a, a)
+    if core == SEGMENT_CORE:
+        a, b = x[0] + margin, x[0] + x[1] + margin
+        return b, (a, a, b)
+    if core == CYLINDER_CORE:
+        return sqrt(x[0] * x[0] + x[1] * x[1]) + margin, (x[0] + margin, x[0] + margin, x[1] + margin)
+    half = (x[0] + margin, x[1] + margin, x[2] + margin)
+    if core == BOX_CORE:
+        return sqrt(x[0] * x[0] + x[1] * x[1] + x[2] * x[2]) + margin, half
+    return maximum(x[0], maximum(x[1], x[2])) + margin, half
 
 
 @kernel

@@ -19,7 +19,9 @@ from linkwork.kernels.parameters import (
     begin_actuator_bias,
     begin_actuator_gain,
     begin_anchor_position,
+    begin_bounded_size,
     begin_contact_friction,
+    begin_contact_size,
     begin_elements,
     begin_friction,
     begin_gains,
@@ -34,8 +36,10 @@ from linkwork.kernels.parameters import (
     set_actuator_gain,
     set_anchor_position,
     set_armature,
+    set_bounded_size,
     set_com,
     set_contact_friction,
+    set_contact_size,
     set_damping,
     set_friction,
     set_gains,
@@ -96,9 +100,14 @@ WRITERS: Mapping[str, Writer] = {
     "actuator_bias": Writer(("actuator_bias",), set_actuator_bias, begin_actuator_bias),
     "friction": Writer(("box_lower", "box_upper"), set_friction, begin_friction),
     "contact_friction": Writer(("friction",), set_contact_friction, begin_contact_friction),
+    "contact_size": Writer(("shape_size",), set_contact_size, begin_contact_size),
     "mocap": Writer(MOCAP_FRAMES, set_mocap, begin_mocap),
 }
 """The functions that turn parameters into arrays of the tree."""
+
+BOUNDS = ("shape_radius", "box_half", "body_radius", "node_radius")
+BOUNDED_SIZE = Writer(("shape_size", *BOUNDS), set_bounded_size, begin_bounded_size)
+"""Sizes of shapes in layouts that find near pairs by bounding spheres."""
 
 MOCAP_SHAPES = Writer((*MOCAP_FRAMES, "shape_rotation", "shape_position"), set_mocap_shapes, begin_mocap_shapes)
 """Mocap bodies in layouts that have shapes, too."""
@@ -111,6 +120,8 @@ def writer_of(name: str, algorithm: Algorithm) -> Writer:
     """The writer of a parameter for the arrays of the tree that an algorithm reads."""
     if name == "mocap" and "shape_rotation" in algorithm.layout.shapes:
         return MOCAP_SHAPES
+    if name == "contact_size" and "shape_radius" in algorithm.layout.shapes:
+        return BOUNDED_SIZE
     by_pairs = name == "contact_friction" and "pair_friction" in algorithm.layout.shapes
     return PAIR_FRICTION if by_pairs else WRITERS[name]
 

@@ -22,6 +22,8 @@
 | actuator_gain       | (actuators, 3)   | factors of commands: constant, of the length, of its rate                   |
 | actuator_bias       | (actuators, 3)   | forces without a command: constant, of the length, of its rate              |
 | contact_friction    | (contact pairs,) | coefficients of friction                                                    |
+| contact_size        | (shapes, 3)      | sizes of contact shapes, m: half edges of boxes, semi-axes of ellipsoids,   |
+|                     |                  | radius and half length of cylinders and capsules, radius of spheres         |
 | mocap               | (mocap, 7)       | placements of mocap bodies in the world: position, quaternion x y z w       |
 
 Rows are in the order of the model. ``inertial_parameters`` has the order of Pinocchio's ``Inertia.toDynamicParameters``
@@ -41,7 +43,7 @@ from linkwork.errors import InputError
 from linkwork.inputs import finite_floats, not_negative, suggest
 from linkwork.model.arrays import Floats
 from linkwork.model.constraints import WORLD, Pair
-from linkwork.model.contacts import ContactShape, changed_shapes
+from linkwork.model.contacts import ContactShape, changed_shapes, contact_shapes
 from linkwork.model.inertia import Inertia
 from linkwork.model.inertial_parameters import six_of, symmetric
 from linkwork.model.lie import VECTOR
@@ -49,7 +51,9 @@ from linkwork.model.model import Model
 from linkwork.model.parts import mocap_frames
 from linkwork.model.placement import Placement, as_placement
 from linkwork.model.rotations import quaternion_matrix, quaternion_of
+from linkwork.model.shapes import Box, Cylinder, Ellipsoid, Solid, Sphere
 
+_SIZED = (Box, Sphere, Cylinder, Ellipsoid)
 SLACK = 1e-5
 """Relative error of rotational inertias that no mass can have: files round them."""
 
@@ -243,6 +247,46 @@ def _with_friction(robot: Model, x: Floats) -> dict[str, Any]:
     return {"contacts": tuple(replace(p, friction=float(mu)) for p, mu in zip(robot.contacts, x, strict=True))}
 
 
+def sized_shapes(robot: Model) -> list[ContactShape]:
+    """Contact shapes that have a size: spheres, boxes, capsules, cylinders, ellipsoids."""
+    return [shape for shape in contact_shapes(robot.contacts) if isinstance(shape.solid, _SIZED)]
+
+
+def size_of_solid(solid: Solid) -> tuple[float, float, float]:
+    """Half edges of a box, semi-axes of an ellipsoid, radius and half length of cylinders, radius of a sphere.
+
+    Args:
+        solid: A solid with a size.
+    """
+    match solid:
+        case Box(size=(x, y, z)):
+            return x / 2, y / 2, z / 2
+        case Sphere(radius=radius):
+            return radius, 0.0, 0.0
+        case Ellipsoid(radii=radii):
+            return radii
+        case Cylinder(radius=radius, length=length):
+            return radius, length / 2, 0.0
+        case _:
+            return 0.0, 0.0, 0.0
+
+
+def _resized(solid: Solid, size: Floats) -> Solid:
+    a, b, c = size.tolist()
+    if isinstance(solid, Box):
+        return replace(solid, size=(2 * a, 2 * b, 2 * c))
+    if isinstance(solid, Sphere):
+        return replace(solid, radius=a)
+    if isinstance(solid, Ellipsoid):
+        return replace(solid, radii=(a, b, c))
+    return replace(solid, radius=a, length=2 * b) if isinstance(solid, Cylinder) else solid
+
+
+def _with_sizes(robot: Model, x: Floats) -> dict[str, Any]:
+    solids = {shape: _resized(shape.solid, size) for shape, size in zip(sized_shapes(robot), x, strict=True)}
+    return {"contacts": changed_shapes(robot.contacts, lambda s: replace(s, solid=solids[s]) if s in solids else s)}
+
+
 def mocap_bodies(robot: Model) -> list[str]:
     """Frames of the world whose placements are given from outside, by name."""
     return mocap_frames(robot.frames)
@@ -385,6 +429,14 @@ PARAMETERS: Mapping[str, Parameter] = MappingProxyType(
             lambda robot: [pair.name for pair in robot.contacts],
             lambda robot: [pair.friction for pair in robot.contacts],
             _with_friction,
+            not_negative,
+        ),
+        "contact_size": Parameter(
+            "contact shapes with a size",
+            (3,),
+            lambda robot: [shape.name for shape in sized_shapes(robot)],
+            lambda robot: [size_of_solid(shape.solid) for shape in sized_shapes(robot)],
+            _with_sizes,
             not_negative,
         ),
         "mocap": Parameter("mocap bodies", (7,), mocap_bodies, _mocap_placements, _with_mocap, _turns),

@@ -27,6 +27,7 @@ from linkwork.model.constraints import WORLD
 from linkwork.model.contacts import ContactPair, ContactPairs, ContactShape
 from linkwork.model.model import Model
 from linkwork.model.named import Named
+from linkwork.model.parameters import size_of_solid
 from linkwork.model.shapes import Box, Cylinder, Ellipsoid, Ground, HeightField, Mesh, Solid, Sphere
 from linkwork.plans.bodies import BodyTable, size_of
 from linkwork.plans.cores import (
@@ -194,19 +195,9 @@ def shape_size(solid: Solid) -> tuple[float, float, float]:
     Half edges of a box, the radius of a sphere, semi-axes of an ellipsoid, radius and half length of cylinders and
     capsules, half the rectangle of a height field. Half the extent of a hull is `Hull.half`.
     """
-    match solid:
-        case Box(size=(x, y, z)):
-            return x / 2, y / 2, z / 2
-        case Sphere(radius=radius):
-            return radius, 0.0, 0.0
-        case Ellipsoid(radii=radii):
-            return radii
-        case Cylinder(radius=radius, length=length):
-            return radius, length / 2, 0.0
-        case HeightField(size=(x, y)):
-            return x / 2, y / 2, 0.0
-        case _:
-            return 0.0, 0.0, 0.0
+    if isinstance(solid, HeightField):
+        return solid.size[0] / 2, solid.size[1] / 2, 0.0
+    return size_of_solid(solid)
 
 
 class PlannedPair(NamedTuple):

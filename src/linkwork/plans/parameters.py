@@ -10,7 +10,7 @@ and gains are none.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -28,8 +28,10 @@ from linkwork.model.parameters import (
     own_values,
     pairs_of,
     parameter,
+    sized_shapes,
 )
 from linkwork.model.placement import Placement
+from linkwork.model.shapes import bounding_sphere
 from linkwork.model.thresholds import UNBOUNDED
 from linkwork.plans.bodies import size_of
 from linkwork.plans.constraints import body_of_dof
@@ -127,6 +129,10 @@ LAYOUTS: Mapping[str, Numbers] = {
         {"contact_friction_slot": ("contact_friction_slots",), "contact_friction_place": ("contact_friction_slots",)},
         {},
     ),
+    "contact_size": Numbers(
+        {"contact_size_shape": ("contact_size_count",)},  # shapes whose sizes are given
+        {"contact_size_margin": ("contact_size_count",)},  # what their bounding spheres and boxes are larger than they
+    ),
     "mocap": Numbers(
         {
             "mocap_frame": ("mocap_frames",),  # frames of constraints that move with mocap bodies, and with which
@@ -154,6 +160,7 @@ NEEDED: Mapping[str, str] = {
     "actuator_bias": "actuator_bias",
     "friction": "box_lower",
     "contact_friction": "friction",
+    "contact_size": "contact_kind",
     "mocap": "pair_size",
 }
 """Arrays of a layout without which a parameter has no effect on what is computed from it."""
@@ -363,14 +370,28 @@ def _mocap(robot: Model, tree: Tree, rows: list[int]) -> dict[str, Any]:
         fields["body_radius"] = np.where(np.arange(len(tree.body_radius)) == 0, UNBOUNDED, tree.body_radius)
         fields["node_radius"] = np.where(tree.node_body == 0, UNBOUNDED, tree.node_radius)
     if shapes:
-        moving = {number for number, _, _ in shapes}
-        for k in np.flatnonzero(tree.contact_kind == GIVEN).tolist():
-            if moving & {int(tree.contact_first[k]), int(tree.contact_second[k])}:
-                raise UnsupportedFeature(
-                    f"{robot.contacts[k]} is found by coal, which knows mocap bodies where they are drawn: the "
-                    "placement of a mocap body is an input where all of its pairs have kernels"
-                )
+        _refuse_coal(robot, tree, [number for number, _, _ in shapes], "the placement of a mocap body")
     return fields
+
+
+def _contact_sizes(robot: Model, tree: Tree, rows: list[int]) -> dict[str, Any]:
+    shapes = list(ContactPairs.of(robot.contacts).shapes)
+    sized = sized_shapes(robot)
+    places = [shapes.index(sized[row]) for row in rows]
+    _refuse_coal(robot, tree, places, "the size of a shape")
+    bounds = tree.shape_radius[places] if hasattr(tree, "shape_radius") else np.zeros(len(places))
+    radii = [bounding_sphere(sized[row].solid)[1] for row in rows]
+    return {"contact_size_shape": places, "contact_size_margin": np.maximum(bounds - radii, 0.0)}
+
+
+def _refuse_coal(robot: Model, tree: Tree, shapes: Collection[int], what: str) -> None:
+    """`UnsupportedFeature` where pairs of shapes that are inputs are found by coal."""
+    for k in np.flatnonzero(tree.contact_kind == GIVEN).tolist():
+        if {int(tree.contact_first[k]), int(tree.contact_second[k])} & set(shapes):
+            raise UnsupportedFeature(
+                f"{robot.contacts[k]} is found by coal, which knows shapes as they are drawn: {what} is an input where "
+                "all of its pairs have kernels"
+            )
 
 
 def _refuse_mocap(robot: Model, of: Mapping[str, int]) -> None:
@@ -410,6 +431,7 @@ _FIELDS: Mapping[str, Callable[[Model, Tree, list[int]], dict[str, Any]]] = {
     "actuator_bias": lambda robot, tree, rows: {"actuator_bias_place": rows},
     "friction": _dry_friction,
     "contact_friction": _friction,
+    "contact_size": _contact_sizes,
     "mocap": _mocap,
 }
 """Fields of a plan for each parameter, beside those of inertias."""
