@@ -19,27 +19,21 @@ from linkwork.kernels.parameters import (
     begin_actuator_bias,
     begin_actuator_gain,
     begin_anchor_position,
-    begin_bounded_size,
     begin_contact_friction,
-    begin_contact_size,
     begin_elements,
     begin_friction,
     begin_gains,
     begin_inertias,
     begin_joint_position,
     begin_length,
-    begin_mocap,
-    begin_mocap_shapes,
     begin_pair_friction,
     end_elements,
     set_actuator_bias,
     set_actuator_gain,
     set_anchor_position,
     set_armature,
-    set_bounded_size,
     set_com,
     set_contact_friction,
-    set_contact_size,
     set_damping,
     set_friction,
     set_gains,
@@ -49,8 +43,6 @@ from linkwork.kernels.parameters import (
     set_joint_position,
     set_length,
     set_mass,
-    set_mocap,
-    set_mocap_shapes,
     set_pair_friction,
     set_passive,
     set_rest,
@@ -58,6 +50,16 @@ from linkwork.kernels.parameters import (
     set_time,
 )
 from linkwork.kernels.scalar import Array, kernel, with_arrays
+from linkwork.kernels.shape_parameters import (
+    begin_bounded_size,
+    begin_contact_size,
+    begin_mocap,
+    begin_mocap_shapes,
+    set_bounded_size,
+    set_contact_size,
+    set_mocap,
+    set_mocap_shapes,
+)
 from linkwork.plans.parameters import INERTIAL, PASSIVE, parametrized_layout, row_shape
 
 

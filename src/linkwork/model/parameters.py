@@ -42,18 +42,15 @@ import numpy as np
 from linkwork.errors import InputError
 from linkwork.inputs import finite_floats, not_negative, suggest
 from linkwork.model.arrays import Floats
-from linkwork.model.constraints import WORLD, Pair
-from linkwork.model.contacts import ContactShape, changed_shapes, contact_shapes
+from linkwork.model.constraints import Pair
+from linkwork.model.contact_sizes import size_of_solid, sized_shapes, with_sizes
 from linkwork.model.inertia import Inertia
 from linkwork.model.inertial_parameters import six_of, symmetric
 from linkwork.model.lie import VECTOR
+from linkwork.model.mocap import check_turns, mocap_bodies, mocap_placements, with_mocap
 from linkwork.model.model import Model
-from linkwork.model.parts import mocap_frames
 from linkwork.model.placement import Placement, as_placement
-from linkwork.model.rotations import quaternion_matrix, quaternion_of
-from linkwork.model.shapes import Box, Cylinder, Ellipsoid, Solid, Sphere
 
-_SIZED = (Box, Sphere, Cylinder, Ellipsoid)
 SLACK = 1e-5
 """Relative error of rotational inertias that no mass can have: files round them."""
 
@@ -247,89 +244,6 @@ def _with_friction(robot: Model, x: Floats) -> dict[str, Any]:
     return {"contacts": tuple(replace(p, friction=float(mu)) for p, mu in zip(robot.contacts, x, strict=True))}
 
 
-def sized_shapes(robot: Model) -> list[ContactShape]:
-    """Contact shapes that have a size: spheres, boxes, capsules, cylinders, ellipsoids."""
-    return [shape for shape in contact_shapes(robot.contacts) if isinstance(shape.solid, _SIZED)]
-
-
-def size_of_solid(solid: Solid) -> tuple[float, float, float]:
-    """Half edges of a box, semi-axes of an ellipsoid, radius and half length of cylinders, radius of a sphere.
-
-    Args:
-        solid: A solid with a size.
-    """
-    match solid:
-        case Box(size=(x, y, z)):
-            return x / 2, y / 2, z / 2
-        case Sphere(radius=radius):
-            return radius, 0.0, 0.0
-        case Ellipsoid(radii=radii):
-            return radii
-        case Cylinder(radius=radius, length=length):
-            return radius, length / 2, 0.0
-        case _:
-            return 0.0, 0.0, 0.0
-
-
-def _resized(solid: Solid, size: Floats) -> Solid:
-    a, b, c = size.tolist()
-    if isinstance(solid, Box):
-        return replace(solid, size=(2 * a, 2 * b, 2 * c))
-    if isinstance(solid, Sphere):
-        return replace(solid, radius=a)
-    if isinstance(solid, Ellipsoid):
-        return replace(solid, radii=(a, b, c))
-    return replace(solid, radius=a, length=2 * b) if isinstance(solid, Cylinder) else solid
-
-
-def _with_sizes(robot: Model, x: Floats) -> dict[str, Any]:
-    solids = {shape: _resized(shape.solid, size) for shape, size in zip(sized_shapes(robot), x, strict=True)}
-    return {"contacts": changed_shapes(robot.contacts, lambda s: replace(s, solid=solids[s]) if s in solids else s)}
-
-
-def mocap_bodies(robot: Model) -> list[str]:
-    """Frames of the world whose placements are given from outside, by name."""
-    return mocap_frames(robot.frames)
-
-
-def _mocap_placements(robot: Model) -> Floats:
-    places = [robot.frames[name].placement for name in mocap_bodies(robot)]
-    return np.array([[*at.position, *quaternion_of(at.rotation)] for at in places]).reshape(-1, 7)
-
-
-def _with_mocap(robot: Model, x: Floats) -> dict[str, Any]:
-    """Parts that move with mocap bodies: frames, contact shapes, and visual shapes."""
-    moves = {}
-    for name, (*position, qx, qy, qz, qw) in zip(mocap_bodies(robot), x, strict=True):
-        turn = np.array([qx, qy, qz, qw]) / np.linalg.norm([qx, qy, qz, qw])
-        moves[name] = Placement(position, quaternion_matrix(turn)) * robot.frames[name].placement.inverse()
-
-    def touching(shape: ContactShape) -> ContactShape:
-        return replace(shape, placement=moves[shape.mocap] * shape.placement) if shape.mocap in moves else shape
-
-    def mocap_of(link: str) -> str:
-        return robot.frames[link].mocap if link in robot.frames else ""
-
-    return {
-        "frames": {
-            name: replace(frame, placement=moves[frame.mocap] * frame.placement) if frame.mocap in moves else frame
-            for name, frame in robot.frames.items()
-        },
-        "contacts": changed_shapes(robot.contacts, touching),
-        "shapes": tuple(
-            replace(shape, placement=moves[mocap_of(shape.link)] * shape.placement)
-            if shape.body == WORLD and mocap_of(shape.link) in moves
-            else shape
-            for shape in robot.shapes
-        ),
-    }
-
-
-def _turns(x: Any, name: str) -> None:
-    if not (np.abs(np.asarray(x)[..., 3:]).max(axis=-1, initial=0.0) > 0).all():
-        raise InputError(f"{name}: a quaternion has zero length; rows are position and quaternion x y z w")
-
-
 def _above_zero(x: Any, name: str) -> None:
     if not (np.asarray(x) > 0).all():
         raise InputError(f"{name} must be > 0; the least is {np.min(x):g}")
@@ -436,10 +350,10 @@ PARAMETERS: Mapping[str, Parameter] = MappingProxyType(
             (3,),
             lambda robot: [shape.name for shape in sized_shapes(robot)],
             lambda robot: [size_of_solid(shape.solid) for shape in sized_shapes(robot)],
-            _with_sizes,
+            with_sizes,
             not_negative,
         ),
-        "mocap": Parameter("mocap bodies", (7,), mocap_bodies, _mocap_placements, _with_mocap, _turns),
+        "mocap": Parameter("mocap bodies", (7,), mocap_bodies, mocap_placements, with_mocap, check_turns),
     }
 )
 """All parameters, by name."""

@@ -24,10 +24,10 @@ import numpy.typing as npt
 
 from linkwork.errors import ModelError
 from linkwork.model.constraints import WORLD
+from linkwork.model.contact_sizes import size_of_solid
 from linkwork.model.contacts import ContactPair, ContactPairs, ContactShape
 from linkwork.model.model import Model
 from linkwork.model.named import Named
-from linkwork.model.parameters import size_of_solid
 from linkwork.model.shapes import Box, Cylinder, Ellipsoid, Ground, HeightField, Mesh, Solid, Sphere
 from linkwork.plans.bodies import BodyTable, size_of
 from linkwork.plans.cores import (

@@ -18,17 +18,17 @@ import numpy as np
 
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.model.constraints import CenterOfMass
+from linkwork.model.contact_sizes import sized_shapes
 from linkwork.model.contacts import ContactPairs
 from linkwork.model.joints import atoms_of
+from linkwork.model.mocap import mocap_bodies
 from linkwork.model.model import Model
 from linkwork.model.parameters import (
     acts_as_spring,
     changed_fields,
-    mocap_bodies,
     own_values,
     pairs_of,
     parameter,
-    sized_shapes,
 )
 from linkwork.model.placement import Placement
 from linkwork.model.shapes import bounding_sphere
