@@ -28,7 +28,7 @@ ROOT = REPOSITORY
 DOCS = ROOT / "docs"
 
 RUN = (
-    *("index", "tutorials/first-steps", "concepts/index", "how-to/extending", "internals/kernels"),
+    *("index", "tutorials/first-steps", "tutorials/contact", "concepts/index", "how-to/extending", "internals/kernels"),
     *("how-to/migration-pinocchio", "how-to/migration-mujoco", "how-to/changing-robots", "how-to/control-tasks"),
     *("how-to/gymnasium", "how-to/sensors", "how-to/migration-adams"),
 )
