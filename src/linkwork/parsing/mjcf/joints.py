@@ -23,7 +23,7 @@ from linkwork.model.rotations import axis_rotation, quaternion_of
 from linkwork.model.thresholds import UNBOUNDED
 from linkwork.parsing.mjcf.settings import YES_NO_AUTO, Settings, softness_of
 from linkwork.parsing.mjcf.tree import Body, Item, Tree
-from linkwork.parsing.xml import Node, located
+from linkwork.parsing.xml import Node, located, warn
 
 _KINDS = ("free", "ball", "slide", "hinge")
 
@@ -118,6 +118,8 @@ def _read_joint(name: str, item: Item, body: Body, settings: Settings) -> MjcfJo
     position = item.frame.rotation @ np.array(node.vector("pos", (0.0, 0.0, 0.0))) + item.frame.position
     here = Placement(position)
     if kind == "ball":
+        if _is_limited(node, settings):
+            warn(node, "the limit of a ball joint, an angle, is not modeled: it turns freely")
         return MjcfJoint(name, node, Spherical(), here, here, 0.0, _damping_and_friction(node, settings))
     direction = item.frame.rotation @ np.array(node.vector("axis", (0.0, 0.0, 1.0)))
     with located(node):
@@ -137,12 +139,17 @@ def _read_joint(name: str, item: Item, body: Body, settings: Settings) -> MjcfJo
     options["rest"] = measure(node.number("springref", 0.0))
     margin = measure(node.number("margin", 0.0))
     options["soft_limit"] = softness_of(node, "solreflimit", "solimplimit", margin=margin)
-    limited = node.choice("limited", YES_NO_AUTO, "auto")
     bounds = node.numbers("range", 2)
-    if bounds is not None and (limited == "true" or (limited == "auto" and settings.autolimits)):
+    if bounds is not None and _is_limited(node, settings):
         lower, upper = (open_end(bound) or measure(bound) for bound in bounds)
         options |= {"lower": lower, "upper": upper}
     return MjcfJoint(name, node, type, here, child_at, ref, options)
+
+
+def _is_limited(node: Node, settings: Settings) -> bool:
+    """Whether the range of a joint is given and acts."""
+    limited = node.choice("limited", YES_NO_AUTO, "auto")
+    return node.numbers("range", 2) is not None and (limited == "true" or (limited == "auto" and settings.autolimits))
 
 
 def _read_free(name: str, node: Node, body: Body, settings: Settings) -> MjcfJoint:
