@@ -82,7 +82,7 @@ class Stepper(BaseEvaluator):
             ``euler`` takes springs and dampers as they are at the end of a step, so that stiff ones do no harm.
         limits: Whether joint limits are stops: springs and dampers that act beyond them, stiff enough to catch in 10 ms
             the apparent inertia of the joint at ``stops_at``, or in five steps, and soft enough to give way. With
-            contacts they hold exactly, as those of tendons without `Tendon.stop` do, unless this is ``"soft"``, or for
+            contacts they hold exactly, as those of tendons without a ``stop`` do, unless this is ``"soft"``, or for
             joints that are named here.
         stops_at: Configuration that stops are made for, ``(nq,)``; by default the neutral one.
         contact: Whether the robot's contact pairs touch, as in `ContactStep`; by default they do, but for those that
