@@ -309,7 +309,7 @@ ENTRIES = (
         lambda f: f"{f.power('ladder', 'pv_early')} on the ladder, native time",
         (
             "a factor in the place of singular values at joints of several degrees of freedom; where pivots are weak "
-            "a second text reveals ranks"
+            "the factor refines the state, where they vanish ranks are revealed"
         ),
         "constrained --only growth.ladder",
         lambda f: f.linear(("ladder", "pv_early"), measure="operations"),
