@@ -7,6 +7,10 @@ import gc
 from fnmatch import fnmatch
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("linkwork", deadline=None)  # no test has a time limit
+settings.load_profile("linkwork")
 
 KINDS: dict[str, tuple[str, ...]] = {
     "pages": ("test_catalog_pages", "test_docs", "test_examples", "test_notebooks", "test_pages", "test_readme"),

@@ -116,7 +116,7 @@ def test_a_fixed_joint_may_stand_beyond_its_limits() -> None:
     assert robot.assemble([1.0, 0.0, 0.0], fixed=["j1"])[0] == 1.0
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(low=st.floats(-3, 2.5), width=st.floats(0.05, 1.0), seed=st.integers(0, 1000))
 def test_limits_are_respected(low: float, width: float, seed: int) -> None:
     """A crank that can turn all the way around closes at every angle, so that some within the limits is found."""

@@ -118,7 +118,7 @@ def some(robot: Mechanism, q: Floats) -> Any:
         return error.q
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(seed=st.integers(0, 10_000), count=st.integers(1, 19))
 def test_batches_of_any_size_close_from_anywhere(seed: int, count: int) -> None:
     robot = linkage("five-bar")
@@ -154,7 +154,7 @@ def test_fixed_joints_of_all_states_stay_bit_for_bit() -> None:
     assert_closed(robot, found)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(low=st.floats(-3, 2.5), width=st.floats(0.05, 1.0), seed=st.integers(0, 1000))
 def test_all_states_keep_the_limits(low: float, width: float, seed: int) -> None:
     robot = four_bar(lower=low, upper=low + width)

@@ -32,7 +32,7 @@ from tests.support.rounding import DOUBLE, SINGLE, Bounded, Precision, Undecided
 
 PROGRAMS = int(os.environ.get("LINKWORK_FUZZ", "40"))
 random_programs = settings(
-    max_examples=PROGRAMS, database=None, deadline=None, print_blob=True, suppress_health_check=list(HealthCheck)
+    max_examples=PROGRAMS, database=None, print_blob=True, suppress_health_check=list(HealthCheck)
 )
 
 

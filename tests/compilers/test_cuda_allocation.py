@@ -133,7 +133,7 @@ def small_branches(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @given(seed=st.integers(0, 10**6), registers=st.integers(8, 40), shared=st.integers(0, 12))
-@settings(max_examples=40, deadline=None, phases=[Phase.explicit, Phase.generate])
+@settings(max_examples=40, phases=[Phase.explicit, Phase.generate])
 def test_values_are_right_and_registers_suffice(seed: int, registers: int, shared: int) -> None:
     rng = np.random.default_rng(seed)
     trace = random_trace(rng, 150, 6)
@@ -148,7 +148,7 @@ def test_values_are_right_and_registers_suffice(seed: int, registers: int, share
 
 
 @given(seed=st.integers(0, 10**6))
-@settings(max_examples=20, deadline=None, phases=[Phase.explicit, Phase.generate])
+@settings(max_examples=20, phases=[Phase.explicit, Phase.generate])
 def test_outputs_that_are_inputs_are_read_before_they_are_written(seed: int) -> None:
     rng = np.random.default_rng(seed)
     trace = random_trace(rng, 60, 6, further=True)

@@ -80,7 +80,7 @@ def test_partial_derivatives_are_those_of_sweeps() -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from("+-*/s"), st.integers(0, 50), st.integers(0, 50)), min_size=3, max_size=40))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_random_programs_have_transposed_products(steps: list[tuple[str, int, int]]) -> None:
     def function(*given: Any) -> list[Any]:
         values = list(given)

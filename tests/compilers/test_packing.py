@@ -116,7 +116,7 @@ def run(trace: Trace, program: Packing | None, dtype: str, lanes: int, inputs: l
     return outputs
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(1, 6), st.integers(1, 5), st.integers(1, 19), st.integers(0, 10**6), st.sampled_from([2, 4, 8]))
 def test_both_stages_are_the_program(rows: int, inner: int, columns: int, seed: int, width: int) -> None:
     trace = product_of_matrices(rows, inner, columns, seed)

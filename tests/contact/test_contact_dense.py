@@ -136,7 +136,7 @@ def test_a_contact_beyond_its_cone_slips_against_its_motion(solver: Solver) -> N
     assert found.velocities == pytest.approx(v + f / m, abs=20 * TOLERANCE)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, 10**6), st.floats(0.0, 10.0), st.floats(-2.0, 0.5))
 def test_one_sweep_solves_one_contact(seed: int, mu: float, tangential: float) -> None:
     """The local problem is solved exactly, whatever the coupling of normal and tangential directions."""

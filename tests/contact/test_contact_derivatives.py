@@ -175,7 +175,7 @@ def test_a_program_of_a_step_that_is_too_large_says_what_makes_it_shorter() -> N
         equations.product_trace("vjp", ("q",), 900)
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(seed=st.integers(0, 10_000))
 def test_products_agree_with_each_other_in_any_state(seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -31,7 +31,7 @@ def test_random_impacts_are_solved_in_few_newton_steps() -> None:
     assert np.median(found.iterations) <= 15
 
 
-@settings(max_examples=10, deadline=None, derandomize=True)
+@settings(max_examples=10, derandomize=True)
 @given(SEEDS)
 def test_an_impact_that_counts_as_solved_obeys_the_laws_of_contact(seed: int) -> None:
     """Of forces and velocities that the step reports, apart from its own residual."""
@@ -77,7 +77,7 @@ def assert_momentum(hit: impacts.Impact, s: lw.contact.ContactSolution) -> None:
 # Scenes ----------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=10, deadline=None, derandomize=True)
+@settings(max_examples=10, derandomize=True)
 @given(SEEDS)
 def test_random_scenes_stay_finite_and_say_what_is_not_solved(seed: int) -> None:
     found = robustness.run([seed], 15)

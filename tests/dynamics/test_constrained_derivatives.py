@@ -338,7 +338,7 @@ def test_whether_rows_depend_on_others_is_known() -> None:
 # Random mechanisms, Pinocchio, minimal coordinates ----------------------------------------------------------
 
 
-@settings(max_examples=8, deadline=None, derandomize=True)
+@settings(max_examples=8, derandomize=True)
 @given(seed=st.integers(0, 10_000))
 def test_random_mechanisms_by_differences(seed: int) -> None:
     """Partials of both equations by differences, which need no more than the equations."""

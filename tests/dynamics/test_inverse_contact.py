@@ -480,7 +480,7 @@ def test_forces_are_those_that_a_general_solver_finds() -> None:
     assert compared >= 4
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(seed=st.integers(0, 10_000), contacts=st.integers(1, 10), size=st.sampled_from([0.0, 1.0, 100.0]))
 def test_any_grasp_has_forces_in_its_cones_that_no_others_improve(seed: int, contacts: int, size: float) -> None:
     """Feasible or not: what is unmet is a direction in which no force within cones does any more."""

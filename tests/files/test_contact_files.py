@@ -183,7 +183,7 @@ def scenes(draw: Any) -> str:
     return f"<mujoco>{option}<worldbody>{world}</worldbody><contact>{contact}</contact></mujoco>"
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=100, suppress_health_check=list(HealthCheck))
 @given(scenes())
 def test_contacts_are_those_that_mujoco_finds(xml: str) -> None:
     """In scenes where all geoms overlap: the same geoms, friction of all kinds (0 where there is none), margins,

@@ -69,7 +69,7 @@ def bodies(draw: st.DrawFn, depth: int = 0) -> str:
     return f"<frame {draw(PLACE)}>{text}</frame>" if draw(st.booleans()) else text
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=40, suppress_health_check=list(HealthCheck))
 @given(
     st.lists(bodies(), min_size=1, max_size=2), st.sampled_from(["xyz", "ZyX"]), st.sampled_from(["radian", "degree"])
 )

@@ -130,7 +130,7 @@ ROWS = {
 
 
 @pytest.mark.parametrize("format", FORMATS)
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(seed=st.integers(0, 10**6), data=st.data())
 def test_random_mechanisms_come_back(format: str, seed: int, data: st.DataObject) -> None:
     kinds = [data.draw(st.sampled_from(ROWS[format])) for _ in range(2)]

@@ -273,7 +273,7 @@ def test_compiled_functions_have_one_graph_and_the_same_gradients() -> None:
 # Tensors -------------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     st.lists(st.sampled_from([1, 2, 3]), max_size=2),
     st.tuples(st.booleans(), st.booleans()),

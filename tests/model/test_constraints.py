@@ -492,7 +492,7 @@ def test_weights_are_one_for_each_row_and_do_not_change() -> None:
 # Hard places ---------------------------------------------------------------------------------------
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     angle=st.floats(-np.pi, np.pi),
     axis=st.tuples(*[st.floats(-1, 1)] * 3).filter(lambda x: np.linalg.norm(x) > 1e-3),
@@ -506,7 +506,7 @@ def test_turns_are_measured_everywhere(angle: float, axis: tuple[float, ...], ki
     assert np.linalg.norm(error[:3]) == pytest.approx(2 * abs(np.sin(angle / 2)), abs=allowed)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(tilt=st.floats(0, np.pi), way=st.floats(0, 2 * np.pi), spin=st.floats(-np.pi, np.pi))
 def test_tilts_are_measured_everywhere(tilt: float, way: float, spin: float) -> None:
     normal = np.array([np.cos(way), np.sin(way), 0.0])

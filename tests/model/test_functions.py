@@ -114,7 +114,7 @@ def second(function: Callable[..., Any], q: Floats, v: Floats, h: float) -> Floa
 
 
 @pytest.mark.slow
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(results=st.lists(expressions, min_size=1, max_size=3), at=places, along=speeds)
 def test_derivatives_of_any_expression(
     results: list[Any], at: tuple[float, float, float], along: tuple[float, float, float]

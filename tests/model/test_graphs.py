@@ -28,7 +28,6 @@ BOX = lw.Inertia.box(1.5, (0.1, 0.2, 0.3), com=(0.05, -0.1, 0.2))
 # Sets and ancestors ------------------------------------------------------------------------------------
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=20))
 def test_disjoint_sets_are_those_of_scipy(pairs: list[tuple[int, int]]) -> None:
     """The same sets, and the same answer to whether two were merged."""
@@ -39,7 +38,6 @@ def test_disjoint_sets_are_those_of_scipy(pairs: list[tuple[int, int]]) -> None:
     assert all((ours[x] == ours[y]) == oracle.connected(x, y) for x in range(10) for y in range(10))
 
 
-@settings(deadline=None)
 @given(st.lists(st.sets(st.integers(0, 12), max_size=4), max_size=8))
 def test_supports_are_connected_through_others(supports: list[set[int]]) -> None:
     numbers = connected(supports)
@@ -93,7 +91,7 @@ def trees_of(edges: Sequence[Edge]) -> list[tuple[Edge, ...]]:
     return [t for t in combinations(inside, len(bodies) - 1) if reached_by(t, directed=False) == bodies]
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(graphs())
 def test_a_spanning_tree_leads_to_every_body_once(edges: list[Edge]) -> None:
     found = spanning_tree("world", edges)
@@ -111,7 +109,7 @@ def test_a_spanning_tree_leads_to_every_body_once(edges: list[Edge]) -> None:
         assert all(by_name[name].reversible for name, turned in found.order if turned)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(graphs())
 def test_a_tree_is_stuck_only_where_every_tree_is(edges: list[Edge]) -> None:
     """A tree in which joints lead as they may exists just where each body has a path of such joints."""
@@ -119,7 +117,7 @@ def test_a_tree_is_stuck_only_where_every_tree_is(edges: list[Edge]) -> None:
     assert (spanning_tree("world", edges).stuck is None) == possible
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(graphs())
 def test_the_tree_is_the_most_preferred_where_all_joints_turn(edges: list[Edge]) -> None:
     edges = [e._replace(reversible=True) for e in edges]
@@ -566,7 +564,7 @@ def fitted(draw: st.DrawFn) -> tuple[int, list[tuple[str, str, str]]]:
     return draw(st.integers(0, 2**16)), joints
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(fitted())
 def test_any_graph_moves_as_its_bodies_apart(drawn: tuple[int, list[tuple[str, str, str]]]) -> None:
     """Degrees of freedom and accelerations of what the builder makes are those of free bodies with all joints."""

@@ -12,7 +12,7 @@ import linkwork as lw
 from linkwork.model.arrays import Floats
 
 SCALES = (1e-6, 1.0, 1e4)
-SAFE = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+SAFE = settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 
 
 def bodies(seed: int, size: int = 16) -> Floats:

@@ -12,7 +12,7 @@ import linkwork as lw
 from linkwork.mechanism import Mechanism
 from tests.support.states import assert_close
 
-STABLE = settings(derandomize=True, deadline=None, max_examples=300)
+STABLE = settings(derandomize=True, max_examples=300)
 
 HARD_ANGLES = [0.0, 1e-300, 1e-16, 1e-9, 1e-8, 1e-5, 1e-3, 0.4999999, 0.5, 0.5000001, 1.0, 3.0]
 HARD_ANGLES += [np.pi - d for d in (0.1, 1e-3, 1e-6, 1e-9, 1e-12)]

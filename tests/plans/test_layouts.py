@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from linkwork.plans.layout import Layout, ragged
@@ -38,7 +38,6 @@ def test_arrays_that_disagree_are_refused() -> None:
         SMALL.build(**GIVEN | {"body": [1], "nf": 0})
 
 
-@settings(deadline=None)
 @given(st.lists(st.lists(st.integers(0, 9), max_size=4), max_size=6))
 def test_ragged_lists_are_found_again(lists: list[list[int]]) -> None:
     found = ragged(lists)

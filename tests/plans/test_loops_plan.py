@@ -150,7 +150,7 @@ def welded(draw: st.DrawFn) -> Mechanism:
     return robot.constrained(*welds, at=random_state(robot, 0).q)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(welded())
 def test_supports_and_groups_are_those_of_the_jacobian(robot: Mechanism) -> None:
     found = loops_of(robot)
@@ -181,7 +181,7 @@ def test_supports_and_groups_are_those_of_the_jacobian(robot: Mechanism) -> None
         assert group.root == next(body for body in lines[0] if all(body in line for line in lines))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(welded())
 def test_roots_are_the_bodies_where_both_ways_to_the_world_meet(robot: Mechanism) -> None:
     parent = {joint.child: joint.parent for joint in robot.joints}

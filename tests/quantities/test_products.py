@@ -84,7 +84,7 @@ def assert_transposed(seeds: Any, rates: Any, gradient: Any, d: Any, exact: floa
 
 
 @given(seed=st.integers(0, 10_000))
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=6)
 def test_products_of_a_random_tree_are_those_of_complex_steps(seed: int) -> None:
     robot = lw.zoo.random_tree(seed, bodies=1 + seed % 6, armature=seed % 2 == 1)
     state, d = random_state(robot, seed), directions(robot, seed)

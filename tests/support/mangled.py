@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import linkwork as lw
 from linkwork.errors import LinkworkError, ModelWarning
 
-SAFE = settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+SAFE = settings(max_examples=400, suppress_health_check=[HealthCheck.too_slow])
 
 NASTY = [
     "",

@@ -364,7 +364,7 @@ def test_the_pyramid_has_the_papers_sizes() -> None:
 # Random loops ----------------------------------------------------------------------------------------
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(0, 2**31), st.integers(1, 12), st.integers(0, 5))
 def test_random_loops_are_closed_in_the_assembled_pose(seed: int, bodies: int, loops: int) -> None:
     robot = zoo.random_loops(seed, bodies, loops)
@@ -406,7 +406,7 @@ def test_plain_placements_agree_with_the_library(seed: int) -> None:
         assert_close(found[name].rotation, expected.rotation[k], 1e-14)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.tuples(*[st.floats(-1, 1)] * 4).filter(lambda q: np.linalg.norm(q) > 0.01))
 def test_a_quaternion_is_found_back_from_its_rotation(q: tuple[float, float, float, float]) -> None:
     unit = np.array(q) / np.linalg.norm(q)
