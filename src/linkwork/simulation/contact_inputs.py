@@ -28,7 +28,7 @@ def has_reduced_steps(robot: Model, settings: StepSettings) -> bool:
 
     Args:
         robot: The mechanism.
-        settings: How steps are made.
+        settings: Settings of the steps.
     """
     if settings.contact == "soft" and settings.by_slots:
         raise UnsupportedFeature(
