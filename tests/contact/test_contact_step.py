@@ -420,3 +420,11 @@ def test_random_piles_converge(seed: int) -> None:
     s = lw.contact.ContactStep(robot)(q, v)
     assert np.isfinite(s.v).all()
     assert s.converged
+
+
+@pytest.mark.parametrize("solver", ["newton", "pgs", "admm"])
+def test_a_robot_without_rows_moves_as_by_forward_dynamics(solver: str) -> None:
+    robot = lw.zoo.pendulum(2)
+    q, v, dt = np.array([0.3, -0.2]), np.array([1.0, 0.5]), 1e-3
+    step = lw.contact.ContactStep(robot, dt, solver=solver)(q, v, np.zeros(2))
+    np.testing.assert_allclose(step.v, v + dt * lw.ForwardDynamics(robot)(q, v, np.zeros(2)).acceleration, rtol=1e-12)

@@ -122,3 +122,11 @@ def test_what_cannot_move_with_a_mocap_body_is_said() -> None:
     carrying = text("connect", '<body mocap="true"><body><joint/><geom size=".1"/></body></body>')
     with pytest.warns(lw.errors.ModelWarning, match="carries joints"):
         assert len(lw.loads(carrying, "mjcf").parameters["mocap"]) == 1
+
+
+def test_mocap_bodies_of_a_part_of_a_scene_are_said_to_be_fixed() -> None:
+    part = lw.loads(text(next(iter(EQUALITIES))))
+    with pytest.warns(lw.errors.ModelWarning, match=r"are fixed in the new mechanism: target"):
+        lw.compose({"left": part})
+    with pytest.warns(lw.errors.ModelWarning, match=r"are fixed in the new mechanism: target"):
+        lw.attach(lw.zoo.four_bar(), part, to="crank", at=(0, 0, 1), prefix="tool")

@@ -93,7 +93,6 @@ def _ranges(touched: npt.NDArray[np.bool_]) -> list[tuple[int, int]]:
 def _envelope(coupled: npt.NDArray[np.bool_]) -> Integers:
     """Where rows of the upper triangle of a factor end: never before those above them that reach as far."""
     nrows = len(coupled)
-    last = nrows - np.argmax(coupled[:, ::-1], axis=1)
-    last = np.where(coupled.any(axis=1), last, 0)
+    last = (coupled * np.arange(1, nrows + 1)).max(axis=1, initial=0)
     ends: Integers = np.maximum(np.maximum.accumulate(last), np.arange(1, nrows + 1))
     return ends
