@@ -290,7 +290,7 @@ def items(x: Any, name: str, needed: str) -> tuple[Any, ...]:
 
 def batch_shape(size: Any) -> tuple[int, ...]:
     """The shape of a batch, from a whole number or several."""
-    needed = "a whole number that is not negative, or several"
+    needed = "a whole number >= 0, or several"
     lead = (size,) if isinstance(size, Integral) else items(size, "size", needed)
     if not all(isinstance(n, Integral) and 0 <= int(n) <= LARGEST for n in lead):
         raise InputError(f"size is {shown(size)}, needs {needed}")

@@ -105,7 +105,8 @@ def test_a_page_of_nothing_says_so(tmp_path: Path) -> None:
 def test_quick_scenarios_are_those_of_the_full_run() -> None:
     assert [smaller(s).name for s in SCENARIOS] == [s.name for s in SCENARIOS]
     assert len({s.name for s in SCENARIOS}) == len(SCENARIOS)
-    assert list(papers.TABLE) == [s.row for s in SCENARIOS if isinstance(s, Table)]
+    rows = [s.row for s in SCENARIOS if isinstance(s, Table)]
+    assert list(papers.TABLE) == [row for row in rows if "with loops" not in row]  # the paper opens loops
 
 
 # Robots ------------------------------------------------------------------------------------------------------

@@ -38,6 +38,7 @@ def problem(nv: int) -> tuple[Any, Any, Any]:
         npadded=padded,
         nstride=stride,
         nboxes=len(joints),
+        njoint_boxes=len(joints),
         box_v=[k for k, _ in joints],
         box_sign=[sign for _, sign in joints],
         dof_box=[b for x in of for b in x],

@@ -388,7 +388,7 @@ def test_what_cannot_be_exported_says_why(tmp_path: Path) -> None:
         lw.export.export_c(lw.ForwardDynamics(tree), to, dtype="float16")
     with pytest.raises(lw.errors.InputError, match=r"does not end in \.c"):
         lw.export.export_c(lw.ForwardDynamics(tree), tmp_path / "x.cpp")
-    with pytest.raises(lw.errors.InputError, match="no name for a function in C; 'm_2_fast' is"):
+    with pytest.raises(lw.errors.InputError, match="not a name of a C function; 'm_2_fast' is"):
         lw.export.export_c(lw.ForwardDynamics(tree), to, name="2 fast")
     with pytest.raises(lw.errors.InputError, match="all inputs as arguments"):
         lw.export.export_c(lw.ForwardDynamics(tree), to, arguments=["regularization"])

@@ -127,5 +127,5 @@ def test_the_linker_says_what_is_missing() -> None:
     assert set(found.imported) - {"sin", "cos"} <= set(OUTSIDE)
     with pytest.raises(LinkworkError, match=r"calls .*fma"):
         link(found, 0, 0, {})
-    with pytest.raises(LinkworkError, match="no object file"):
+    with pytest.raises(LinkworkError, match="not an object file"):
         read_object(b"ELF")

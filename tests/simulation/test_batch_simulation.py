@@ -140,7 +140,7 @@ def test_simulations_that_cannot_be_say_why() -> None:
     robot = zoo.pendulum()
     with pytest.raises(lw.errors.InputError, match="adaptive length"):
         lw.Simulation(robot, 2, integrator="dopri5")
-    with pytest.raises(lw.errors.InputError, match=r"no kernel"):
+    with pytest.raises(lw.errors.InputError, match=r"not a kernel"):
         lw.Simulation(robot, 2, controller=lambda time, q, v: v)
     with pytest.raises(lw.errors.InputError, match=r"device is 'tpu'"):
         lw.Simulation(robot, 2, device="tpu")
