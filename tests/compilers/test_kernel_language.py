@@ -70,8 +70,9 @@ PARAMETRIZED = [
     parametrized(
         ALGORITHMS["euler_aba_driven"], ("armature", "damping", "stiffness", "rest", "actuator_gain", "actuator_bias")
     ),
-    parametrized(ALGORITHMS["contact_newton"], ("friction", "contact_friction")),
-    parametrized(ALGORITHMS["reduced_step"], ("contact_friction", "time")),
+    parametrized(ALGORITHMS["contact_newton"], ("friction", "contact_friction", "contact_size")),
+    parametrized(ALGORITHMS["lcaba"], ("mocap",)),
+    parametrized(ALGORITHMS["reduced_step"], ("contact_friction", "contact_size", "mocap", "time")),
 ]
 """Of all parameters that can be inputs."""
 
@@ -432,7 +433,7 @@ def test_a_kernel_made_of_a_string_has_no_text() -> None:
 
 def test_a_lambda_is_no_kernel() -> None:
     text = lambda tree, w, q, r, y: None  # noqa: E731
-    with pytest.raises(KernelError, match="no function defined with def"):
+    with pytest.raises(KernelError, match="is not a function defined with def"):
         native.module(algorithm(text), SCALAR)
 
 

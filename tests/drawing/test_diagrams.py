@@ -109,7 +109,7 @@ def test_a_silhouette_of_a_plate_is_its_outline() -> None:
 
 
 def test_bad_requests_are_refused_in_words() -> None:
-    with pytest.raises(InputError, match=r"is no \.svg"):
+    with pytest.raises(InputError, match=r"is not an \.svg"):
         sweep().diagram("film.mp4")
     with pytest.raises(InputError, match="plane"):
         sweep().diagram(plane="zx")  # type: ignore[arg-type]
