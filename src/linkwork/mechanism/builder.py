@@ -7,7 +7,6 @@ stay), and bodies are ordered depth first; see `topology`.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Unpack
@@ -16,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.conversions import converted, converted_but
-from linkwork.errors import ModelError, ModelWarning
+from linkwork.errors import ModelError
 from linkwork.inputs import items, named_options
 from linkwork.mechanism.actuators import checked_actuator
 from linkwork.mechanism.contacts import Chosen, ContactOptions, chosen_contacts, part_contacts
@@ -36,7 +35,7 @@ from linkwork.model.medium import Drag
 from linkwork.model.model import Model
 from linkwork.model.motors import Motor
 from linkwork.model.muscles import Muscle
-from linkwork.model.parts import GRAVITY, Actuator, Frame, TreeJoint, mocap_frames
+from linkwork.model.parts import GRAVITY, Actuator, Frame, TreeJoint
 from linkwork.model.placement import PlacementLike, as_placement
 from linkwork.model.sensors import Sensor
 from linkwork.model.shapes import Ground, Role, Shape, Solid, Surface, as_color
@@ -360,9 +359,6 @@ class Builder:
                 f"'{other.name}' has gravity {other.gravity.tolist()}, '{self.name}' has {self._gravity.tolist()}; "
                 "use with_gravity() to make them equal"
             )
-        if still := mocap_frames(other.frames):
-            message = f"mocap bodies of '{other.name}' are fixed in the new mechanism: {', '.join(still)}"
-            warnings.warn(message, ModelWarning, stacklevel=3)
         self._massless |= lacks_mass(other)
         part = Part.of(other, prefix, to, as_placement(at), by)
         if part.takes(WORLD) and other.base_inertia.mass:

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from linkwork.errors import ModelError
+from linkwork.errors import ModelError, ModelWarning
 from linkwork.mechanism.outboard import SensorOnGraph
 from linkwork.model.arrays import Floats
 from linkwork.model.checks import refuse_laws
@@ -16,7 +17,7 @@ from linkwork.model.constraints import WORLD
 from linkwork.model.contacts import ContactPair, contact_shapes
 from linkwork.model.joints import Free
 from linkwork.model.model import Model
-from linkwork.model.parts import Actuator, Frame
+from linkwork.model.parts import Actuator, Frame, mocap_frames
 from linkwork.model.placement import Placement
 from linkwork.model.sensors import OUTBOARD, Sensor, outboard_of
 from linkwork.model.shapes import Ground, HeightField
@@ -39,6 +40,9 @@ class Part:
     def of(other: Model, prefix: str, to: str, at: Placement, by: str) -> Part:
         """The part that a mechanism becomes if its frame ``by`` is put at ``at``."""
         refuse_laws(other, "a part of another mechanism", motions=False)
+        if still := mocap_frames(other.frames):
+            message = f"mocap bodies of '{other.name}' are fixed in the new mechanism: {', '.join(still)}"
+            warnings.warn(message, ModelWarning, stacklevel=4)
         frame = other.frames[by] if by != WORLD else Frame(WORLD, WORLD, Placement())
         if frame.body == WORLD:
             return Part(other, prefix, to, at * frame.placement.inverse(), Frame(WORLD, WORLD, Placement()))
