@@ -39,15 +39,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from linkwork.kernels.scalar import kernel
-from linkwork.mechanism import Builder, Mechanism, attach, compose
-from linkwork.model.constraints.drives import Drive
-from linkwork.model.forces import Damper, Force, Spring, SpringDamper
-from linkwork.model.inertia import Inertia
-from linkwork.model.placement import Placement
 from linkwork.names import MOVED, lazy_names
-from linkwork.parsing import load, loads
-from linkwork.parsing.descriptions import load_description
 
 if TYPE_CHECKING:
     from linkwork import (
@@ -90,7 +82,15 @@ if TYPE_CHECKING:
     from linkwork.dynamics.kkt import KKT
     from linkwork.dynamics.operational import OperationalInertia
     from linkwork.dynamics.reactions import reactions
+    from linkwork.kernels.scalar import kernel
     from linkwork.live import log_rerun
+    from linkwork.mechanism import Builder, Mechanism, attach, compose
+    from linkwork.model.constraints.drives import Drive
+    from linkwork.model.forces import Damper, Force, Spring, SpringDamper
+    from linkwork.model.inertia import Inertia
+    from linkwork.model.placement import Placement
+    from linkwork.parsing import load, loads
+    from linkwork.parsing.descriptions import load_description
     from linkwork.quantities.evaluator import Evaluator, operation_count
     from linkwork.quantities.functions import (
         bias_forces,
@@ -175,7 +175,15 @@ if not TYPE_CHECKING:  # hidden from type checkers, so that they report names th
             "linkwork.dynamics.kkt": ("KKT",),
             "linkwork.dynamics.operational": ("OperationalInertia",),
             "linkwork.dynamics.reactions": ("reactions",),
+            "linkwork.kernels.scalar": ("kernel",),
             "linkwork.live": ("log_rerun",),
+            "linkwork.mechanism": ("Builder", "Mechanism", "attach", "compose"),
+            "linkwork.model.constraints.drives": ("Drive",),
+            "linkwork.model.forces": ("Damper", "Force", "Spring", "SpringDamper"),
+            "linkwork.model.inertia": ("Inertia",),
+            "linkwork.model.placement": ("Placement",),
+            "linkwork.parsing": ("load", "loads"),
+            "linkwork.parsing.descriptions": ("load_description",),
             "linkwork.quantities.evaluator": ("Evaluator", "operation_count"),
             "linkwork.quantities.functions": (
                 "bias_forces",

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import numpy as np
 import pytest
@@ -23,8 +23,10 @@ from typer.testing import CliRunner, Result
 
 import linkwork as lw
 from linkwork.cli import app
+from linkwork.cli.options import LoadOptions
 from linkwork.cli.program import ORDER
 from linkwork.cli.terminal import silence_notices, slow_notice
+from linkwork.parsing import options as parsing_options
 from linkwork.plans.loops import loops_of
 from tests.support.robots import REPOSITORY, model_file
 
@@ -687,6 +689,20 @@ def test_no_compiler_is_imported_where_none_is_needed(write: Write, args: list[s
     command = [sys.executable, "-c", PROBE, *(tree if arg == "TREE" else arg for arg in args)]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.stdout.splitlines()[-1] == "loaded: 0", done.stderr
+
+
+def test_help_imports_no_model() -> None:
+    """Help is for looking: it takes the time of importing the terminal's library alone."""
+    code = "import sys, linkwork.cli; print([name for name in sys.modules if name.startswith('linkwork.m')])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("option", ["base", "mimic", "inertias", "dependent"])
+def test_options_of_loading_take_the_words_of_load(option: str) -> None:
+    words = get_args(getattr(parsing_options, option.capitalize()))
+    declared = get_type_hints(LoadOptions, include_extras=True)[option].__metadata__[0]
+    assert declared.metavar == "|".join(words)
 
 
 @pytest.mark.slow

@@ -6,13 +6,15 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 import linkwork as lw
 from linkwork.errors import LinkworkError
-from linkwork.mechanism import Mechanism
+
+if TYPE_CHECKING:
+    from linkwork.mechanism import Mechanism
 
 
 def model_of(context: typer.Context) -> Mechanism | None:

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Commands that inspect models or the cache: info, check, count, optimize, graph, warm, cache."""
+"""Commands that inspect models or the cache: info, check, count, optimize, graph, warm, cache.
+
+Each imports its implementation when it runs: help needs none of them.
+"""
 
 from __future__ import annotations
 
@@ -26,9 +29,7 @@ from linkwork.cli.options import (
     Strict,
 )
 from linkwork.cli.program import FAILED, command, report_errors, report_os_errors
-from linkwork.cli.rendering import draw_counts, draw_info
 from linkwork.cli.terminal import print_error, print_result, show, silence_notices, slow_notice, write, write_json
-from linkwork.cli.validation import check_file
 
 
 @command(
@@ -58,6 +59,8 @@ def info(
     load: LoadOptions,
 ) -> None:
     """Describe a model."""
+    from linkwork.cli.rendering import draw_info
+
     with silence_notices(output.quiet), report_errors(file):
         report = analyze_file(file, ModelRequest(load, pose, assembly))
     how = {"joints": joints, "pairs": pairs, "tree": tree}
@@ -80,6 +83,8 @@ def check(
     files: Files, *, strict: Strict = False, assembly: AssemblyOptions, output: OutputOptions, load: LoadOptions
 ) -> None:
     """Check models one after the other."""
+    from linkwork.cli.validation import check_file
+
     results = []
     with silence_notices(output.quiet):
         for file in files:
@@ -111,7 +116,8 @@ def check(
 )
 def count(file: File, *, method: Methods = None, output: OutputOptions, load: LoadOptions) -> None:
     """Count operations."""
-    from linkwork.cli.operation_counts import count_file  # imports the compiler, which help does not need
+    from linkwork.cli.operation_counts import count_file
+    from linkwork.cli.rendering import draw_counts
 
     with silence_notices(output.quiet), report_errors(file):
         counts = count_file(file, ModelRequest(load), method or ())
@@ -135,7 +141,7 @@ def count(file: File, *, method: Methods = None, output: OutputOptions, load: Lo
 )
 def optimize(file: File, *, options: OptimizeOptions, output: OutputOptions, load: LoadOptions) -> None:
     """Find the best spanning tree."""
-    from linkwork.cli.tree_search import as_json, draw_optimized, optimize_file  # imports the compiler
+    from linkwork.cli.tree_search import as_json, draw_optimized, optimize_file
 
     with silence_notices(output.quiet), report_errors(file):
         progress = not (output.quiet or output.as_json)

@@ -7,19 +7,18 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-
-from lxml import etree
+from typing import TYPE_CHECKING
 
 import linkwork as lw
-from linkwork.cli.analysis import analyze
 from linkwork.cli.options import AssemblyOptions, LoadOptions
 from linkwork.cli.report import NEUTRAL, ModelReport
 from linkwork.cli.terminal import printable, slow_notice
 from linkwork.errors import AssemblyError, InputError, LinkworkError, ModelError, ModelWarning, UnsupportedFeature
 from linkwork.inputs import plural, suggest
-from linkwork.mechanism import Mechanism
-from linkwork.model.arrays import Floats
-from linkwork.model.parts import HOME
+
+if TYPE_CHECKING:
+    from linkwork.mechanism import Mechanism
+    from linkwork.model.arrays import Floats
 
 
 class UsageError(InputError):
@@ -51,6 +50,8 @@ class ModelRequest:
 
 def analyze_file(file: Path, request: ModelRequest) -> ModelReport:
     """The report on a file."""
+    from linkwork.cli.analysis import analyze
+
     robot, raised = load_model(file, request)
     request.check_pose(robot)
     notes = []
@@ -90,6 +91,8 @@ def load_moving(file: Path, request: ModelRequest) -> Mechanism:
 
 def start_configuration(robot: Mechanism, request: ModelRequest) -> Floats:
     """The chosen pose, or ``home``, or the first of the file, or the neutral one, with loops closed near it."""
+    from linkwork.model.parts import HOME
+
     request.check_pose(robot)
     home = [HOME] if HOME in robot.poses else []
     candidates = [request.pose] if request.pose is not None else [*home, *robot.poses, NEUTRAL]
@@ -104,6 +107,8 @@ def start_configuration(robot: Mechanism, request: ModelRequest) -> Floats:
 
 def start_commands(robot: Mechanism, request: ModelRequest) -> Floats | None:
     """Commands of the pose that a simulation starts in, where its file has some."""
+    from linkwork.model.parts import HOME
+
     return robot.commands.get(HOME if request.pose is None else request.pose)
 
 
@@ -114,6 +119,8 @@ def _closed_near(robot: Mechanism, pose: str, request: ModelRequest) -> Floats:
 
 def _softness(file: Path) -> tuple[str, ...]:
     """Attributes of an MJCF file that make contacts soft."""
+    from lxml import etree
+
     said: dict[str, None] = {}
     for _, element in etree.iterparse(str(file), resolve_entities=False, no_network=True, recover=True):
         if element.tag in ("geom", "pair"):
@@ -123,6 +130,8 @@ def _softness(file: Path) -> tuple[str, ...]:
 
 def _count_mimics(file: Path) -> int:
     """The number of joints of a loaded file that mimic another."""
+    from lxml import etree
+
     events = etree.iterparse(str(file), resolve_entities=False, no_network=True)
     return sum(str(element.tag).rpartition("}")[2] == "mimic" for _, element in events)
 

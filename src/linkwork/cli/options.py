@@ -11,11 +11,10 @@ from dataclasses import asdict, dataclass, fields, is_dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated, Any, get_args, get_type_hints
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
-import linkwork as lw
 from linkwork.cli import completion
 from linkwork.cli.report import CLOSED_TOLERANCE, NEUTRAL
 
@@ -72,16 +71,6 @@ _EXAMPLE_WIDTH = 74
 # How options are declared ----------------------------------------------------------------------------
 
 
-def allowed_values(option: str) -> tuple[str, ...]:
-    """The words that an option of `linkwork.load` takes, from its signature."""
-
-    def literals(hint: Any) -> list[str]:
-        parts = get_args(hint)
-        return [hint] if isinstance(hint, str) else [word for part in parts for word in literals(part)]
-
-    return tuple(literals(get_type_hints(lw.load)[option]))
-
-
 def choice(option: str, allowed: Sequence[str], text: str, **settings: Any) -> Any:
     """An option that takes one of the ``allowed`` words."""
 
@@ -102,8 +91,8 @@ def choice(option: str, allowed: Sequence[str], text: str, **settings: Any) -> A
     return typer.Option(f"--{option}", help=text, **(defaults | settings))
 
 
-def _load_choice(option: str, text: str) -> Any:
-    return choice(option, allowed_values(option), text, rich_help_panel=_LOADING)
+def _load_choice(option: str, allowed: Sequence[str], text: str) -> Any:
+    return choice(option, allowed, text, rich_help_panel=_LOADING)
 
 
 def _flag(option: str, text: str, *names: str) -> Any:
@@ -213,19 +202,28 @@ class LoadOptions:
         str | None,
         _load_choice(
             "base",
+            ("fixed", "floating"),
             "Fix the root of the model to the world, or let it float. Default: fixed for URDF, else by the file.",
         ),
     ] = None
     mimic: Annotated[
-        str | None, _load_choice("mimic", "Bind joints that mimic another by a constraint, or leave them free.")
+        str | None,
+        _load_choice(
+            "mimic", ("constrain", "ignore"), "Bind joints that mimic another by a constraint, or leave them free."
+        ),
     ] = None
     inertias: Annotated[
-        str | None, _load_choice("inertias", "Physically impossible inertias: a warning, an error, or accepted.")
+        str | None,
+        _load_choice(
+            "inertias", ("warn", "check", "trust"), "Physically impossible inertias: a warning, an error, or accepted."
+        ),
     ] = None
     dependent: Annotated[
         str | None,
         _load_choice(
-            "dependent", "Joints that the file calls dependent without saying on what: an error, or left free."
+            "dependent",
+            ("error", "free"),
+            "Joints that the file calls dependent without saying on what: an error, or left free.",
         ),
     ] = None
     loops: Annotated[
@@ -238,14 +236,12 @@ class LoadOptions:
             rich_help_panel=_LOADING,
         ),
     ] = None
-
     contacts: Annotated[
         str | None,
-        choice(
+        _load_choice(
             "contacts",
             ("ground", "all", "none"),
             "What shapes for collision touch: the ground, each other too, or nothing. Default: what the file pairs.",
-            rich_help_panel=_LOADING,
         ),
     ] = None
 
