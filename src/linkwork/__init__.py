@@ -77,6 +77,7 @@ if TYPE_CHECKING:
     from linkwork.closure.minimal import Minimal
     from linkwork.dynamics.delassus import Delassus
     from linkwork.dynamics.forward import ForwardDynamics
+    from linkwork.dynamics.hybrid import HybridDynamics
     from linkwork.dynamics.impact import ImpactDynamics
     from linkwork.dynamics.inverse import InverseDynamics
     from linkwork.dynamics.kkt import KKT
@@ -170,6 +171,7 @@ if not TYPE_CHECKING:  # hidden from type checkers, so that they report names th
             "linkwork.closure.minimal": ("Minimal",),
             "linkwork.dynamics.delassus": ("Delassus",),
             "linkwork.dynamics.forward": ("ForwardDynamics",),
+            "linkwork.dynamics.hybrid": ("HybridDynamics",),
             "linkwork.dynamics.impact": ("ImpactDynamics",),
             "linkwork.dynamics.inverse": ("InverseDynamics",),
             "linkwork.dynamics.kkt": ("KKT",),
@@ -249,6 +251,7 @@ __all__ = [
     "Event",
     "Force",
     "ForwardDynamics",
+    "HybridDynamics",
     "ImpactDynamics",
     "Inertia",
     "InverseDynamics",

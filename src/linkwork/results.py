@@ -6,6 +6,7 @@ from linkwork.closure.completion import Completed
 from linkwork.closure.inverse_kinematics import InverseKinematicsSolution
 from linkwork.dynamics.delassus import DampedInverse, DelassusOperator
 from linkwork.dynamics.equilibrium import Equilibrium
+from linkwork.dynamics.hybrid import HybridSolution
 from linkwork.dynamics.impact import Impact
 from linkwork.dynamics.inverse_solution import InverseSolution
 from linkwork.dynamics.kkt import KKTFactor
@@ -24,6 +25,7 @@ __all__ = [
     "DelassusOperator",
     "Energy",
     "Equilibrium",
+    "HybridSolution",
     "Impact",
     "InverseKinematicsSolution",
     "InverseSolution",

@@ -27,6 +27,7 @@ from linkwork.simulation import stepper
 FOUND = (
     lw.results.Solution,
     lw.contact.ContactSolution,
+    lw.results.HybridSolution,
     lw.results.InverseSolution,
     lw.results.Impact,
     lw.results.DelassusOperator,

@@ -60,6 +60,7 @@ EVALUATORS: dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]] = {
         lambda: lw.ForwardDynamics(ROBOT, wrenches=[ROBOT.body_names[1]]),
         lambda x: x(Q, V, TAU, np.ones((1, 6))).acceleration,
     ),
+    "HybridDynamics": (lambda: lw.HybridDynamics(ROBOT, "A"), lambda x: x(Q, 0 * V, TAU, V).torque),
     "InverseDynamics": (lambda: lw.InverseDynamics(ROBOT), lambda x: x(Q, 0 * V, 0 * V)),
     "InverseDynamics of the tree": (lambda: lw.InverseDynamics(ROBOT, "rnea"), lambda x: x(Q, V, TAU)),
     "InverseDynamics by least": (lambda: lw.InverseDynamics(ROBOT, "least"), lambda x: x.solve(Q, V, TAU).torque),
