@@ -31,6 +31,11 @@ RUN = (
     *("index", "tutorials/first-steps", "tutorials/contact", "concepts/index", "how-to/extending", "internals/kernels"),
     *("how-to/migration-pinocchio", "how-to/migration-mujoco", "how-to/changing-robots", "how-to/control-tasks"),
     *("how-to/gymnasium", "how-to/sensors", "how-to/migration-adams"),
+    *(
+        f"reference/api/{page.stem}"
+        for page in sorted((DOCS / "reference/api").glob("*.md"))
+        if "print(" in page.read_text()
+    ),
 )
 """Pages whose code is run, and whose comments are results."""
 NEEDS = {
@@ -40,6 +45,7 @@ NEEDS = {
     "tutorials/first-steps": ("matplotlib",),
     "how-to/migration-adams": ("matplotlib",),
     "how-to/gymnasium": ("gymnasium", "matplotlib"),
+    "reference/api/models": ("mujoco", "pinocchio"),
 }
 
 
@@ -135,6 +141,16 @@ def test_every_public_name_is_in_the_reference(site: Path) -> None:
     names = [name for name in lw.__all__ if name not in spaces]
     names += [f"{space}.{name}" for space in spaces for name in getattr(lw, space).__all__]
     assert [name for name in names if f"linkwork.{name}" not in known] == []
+
+
+def test_every_public_name_has_an_example() -> None:
+    """In code on a page; errors and warnings have theirs on the page of errors (`test_errors_page`)."""
+    pages = [page.read_text(encoding="utf-8") for page in (ROOT / "README.md", *DOCS.rglob("*.md"))]
+    code = "\n".join(block for page in pages for block in re.findall(r"```py.*?\n(.*?)```", page, re.DOTALL))
+    known = set(re.findall(r"\w+", code)) | set(lw.errors.__all__)
+    spaces = [getattr(lw, name) for name in lw.__all__ if inspect.ismodule(getattr(lw, name)) and name != "zoo"]
+    names = set(lw.__all__).union(*(space.__all__ for space in spaces))
+    assert sorted(names - known) == []
 
 
 def test_every_mechanism_of_the_zoo_is_in_the_reference(site: Path) -> None:
@@ -338,7 +354,7 @@ def test_code_prints_what_its_comments_say(name: str, tmp_path: Path, monkeypatc
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
     results = [result for block in blocks for result in printed.run(block, names)]
-    assert len(results) > 1
+    assert results
     for result in results:
         assert result.true, f"{result.statement}\nprints {result.found!r}\nclaims {result.claimed!r}"
 
