@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.errors import InputError, LinkworkError, UnknownOption
+from linkwork.names import close_names
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -197,16 +198,11 @@ REPLACED = {"lagrange": "ltl"}
 
 def suggest(name: str, known: Iterable[str]) -> str:
     """The end of a message that says what the user may have meant."""
-    from difflib import get_close_matches  # takes a moment, and is for mistakes alone
-
     known = list(known)
     replacement = REPLACED.get(str(name))
     if replacement in known:
         return f"; use '{replacement}', which is the same method"
-    names = {known_name.casefold(): known_name for known_name in reversed(known)}
-    word = str(name).casefold()
-    close = [names[match] for match in get_close_matches(word, names, n=3)]
-    close = close or [names[other] for other in names if word and word in other][:3]
+    close = close_names(str(name), known)
     return f"; did you mean {', '.join(repr(c) for c in close)}?" if close else ""
 
 

@@ -4,9 +4,24 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
+
+
+def close_names(name: str, known: Iterable[str]) -> list[str]:
+    """The names that are spelled much like one, or contain it, in either case: three at most.
+
+    Args:
+        name: The name.
+        known: Names to choose from.
+    """
+    from difflib import get_close_matches  # takes a moment, and is for mistakes alone
+
+    names = {known_name.casefold(): known_name for known_name in reversed(list(known))}
+    word = name.casefold()
+    close = [names[match] for match in get_close_matches(word, names, n=3)]
+    return close or [names[other] for other in names if word and word in other][:3]
 
 
 def lazy_names(package: str, modules: Mapping[str, Sequence[str]]) -> Callable[[str], Any]:
@@ -20,7 +35,9 @@ def lazy_names(package: str, modules: Mapping[str, Sequence[str]]) -> Callable[[
 
     def get(name: str) -> Any:
         if name not in origin:
-            raise AttributeError(f"module '{package}' has no attribute '{name}'")
+            close = [] if name.startswith("_") else close_names(name, origin)
+            near = f"; did you mean {', '.join(map(repr, close))}?" if close else ""
+            raise AttributeError(f"module '{package}' has no attribute '{name}'{near}")
         module = origin[name]
         value = import_module(f"{package}.{name}") if module == package else getattr(import_module(module), name)
         setattr(sys.modules[package], name, value)

@@ -77,6 +77,13 @@ def test_curves_over_a_crank_in_degrees_and_around_it() -> None:
     np.testing.assert_allclose(curve.get_xdata(), np.degrees(run.joint_position("A")), rtol=1e-12)
     force = {line.get_label(): line.get_ydata() for line in named["reactions of joints [N]"].lines}
     np.testing.assert_allclose(force["A"], np.linalg.norm(run.reactions["A"][:, 3:], axis=-1), rtol=1e-9)
+    closing = robot.constraints[0].name
+    (chosen, *_) = run.plot(joints=closing, quantities="reactions").axes
+    (curve,) = chosen.lines
+    np.testing.assert_allclose(curve.get_ydata(), np.linalg.norm(run.reactions[closing][:, 3:], axis=-1), rtol=1e-9)
+    assert closing in {line.get_label() for line in run.plot(quantities="reactions").axes[0].lines}
+    with pytest.raises(InputError, match="no joint"):
+        run.plot(joints=closing, quantities="positions")
     assert run.plot(quantities="power", over="A", polar=True).axes[0].name == "polar"
     for wrong in ({"polar": True}, {"over": "slide", "polar": True}):
         with pytest.raises(InputError, match="over a turning joint"):

@@ -20,7 +20,7 @@ from linkwork.compilers.trace import parts
 from linkwork.export import CProgram
 from linkwork.export.writing import identifier
 from linkwork.simulation import Stepper
-from tests.support import robots
+from tests.support import printed, robots
 from tests.support.states import assert_close, random_state
 
 COMPILER = shutil.which("cc")
@@ -307,16 +307,28 @@ def test_memory_between_parts_is_used_again(tmp_path: Path) -> None:
     assert long < 3 * short
 
 
-def test_the_page_about_it_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+PAGE = robots.REPOSITORY / "docs" / "how-to" / "export.md"
+
+
+def test_the_page_about_it_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python prints what comments say; C names macros that the header has, and compiles and prints the same."""
     monkeypatch.chdir(tmp_path)
-    page = (robots.REPOSITORY / "docs" / "how-to" / "export.md").read_text(encoding="utf-8")
-    code = "\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL))
-    exec(code, {})
-    printed = capsys.readouterr().out.splitlines()
-    said = re.findall(r"# (four_bar_fd .*|\[.*)", code)
-    assert [printed[0], printed[2]] == said
+    names: dict[str, object] = {}
+    results = [result for block in printed.blocks(PAGE) for result in printed.run(block, names)]
+    claimed = [result for result in results if result.claimed]
+    assert len(claimed) >= 6
+    for result in claimed:
+        assert result.true, f"{result.statement}\nprints {result.found!r}\nclaims {result.claimed!r}"
+    page = PAGE.read_text(encoding="utf-8")
     macros = set(re.findall(r"FOUR_BAR_FD_\w+", page))
     assert macros and all(f"#define {macro} " in Path("four_bar_fd.h").read_text() for macro in macros)
+    if COMPILER is None:
+        pytest.skip("no C compiler")
+    (main,) = (text for text in re.findall(r"```c\n(.*?)```", page, re.DOTALL) if "int main" in text)
+    (command, output) = re.findall(r"^gcc (.*) && ./arm  # (.*)$", page, re.MULTILINE)[0]
+    Path("main.c").write_text(main)
+    subprocess.run([COMPILER, *command.split()], check=True)
+    assert subprocess.run(["./arm"], capture_output=True, text=True, check=True).stdout.strip() == output
 
 
 # Text ----------------------------------------------------------------------------------------------------

@@ -96,6 +96,12 @@ def test_half_a_turn_is_not_closed(kind: type[Pair], axis: tuple[float, float, f
     assert np.linalg.norm(error[:count]) == pytest.approx(2.0, abs=1e-3)
 
 
+def test_a_class_that_leaves_all_motion_free_is_refused() -> None:
+    """A constraint without rows is a class whose codes were forgotten."""
+    with pytest.raises(lw.errors.ModelError, match="Pair has no rows"):
+        Pair("world", "box", name="nothing")
+
+
 def test_a_cardan_measures_the_cosine_between_its_axes() -> None:
     for angle in (0.0, 0.4, 2.0, -1.0):
         error = error_at(lw.constraints.Cardan("world", "a"), np.zeros(3), about(Z, angle))

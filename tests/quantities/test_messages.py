@@ -152,6 +152,15 @@ CALLS: dict[str, tuple[Callable[[lw.Mechanism], Any], str]] = {
         lambda r: r.renamed("left"),
         "names is 'left', needs new names by old ones, or a function from old to new ones",
     ),
+    "no shapes for collision": (
+        lambda r: r.with_contacts(visual=True),
+        "no moving body of robot 'arm' has a shape for collision: give one, e.g. robot.with_contacts("
+        "lw.contact.ContactShape('foot', 'sledge', lw.shapes.Sphere(0.02)))",
+    ),
+    "torques of a function": (
+        lambda r: lw.simulate(r, Q, seconds=0.1, tau=lambda t, q, v: V),
+        "tau is a function, needs numbers; controller= takes a function of t, q, v",
+    ),
     "part of the way": (lambda r: r.interpolate(Q, Q, "half"), "part is 'half', needs numbers"),
     "nan of the way": (lambda r: r.interpolate(Q, Q, np.nan), "part holds NaN or infinity"),
     "size of a batch": (
@@ -170,6 +179,43 @@ def test_the_error_says_what_is_wrong(arm: lw.Mechanism, call: str) -> None:
     make, message = CALLS[call]
     with pytest.raises(lw.errors.InputError, match=f"^{re.escape(message)}$"):
         make(arm)
+
+
+@pytest.fixture(scope="module")
+def linkage() -> lw.Mechanism:
+    """A four-bar whose joint 'ankle' is the constraint that closes the loop."""
+    build = lw.Builder("linkage")
+    for name in ("crank", "coupler", "rocker"):
+        build.body(name, lw.Inertia.rod(1.0, (0, 0, 0), (1, 0, 0)))
+    build.joint("motor", lw.joints.Revolute("y"), "world", "crank", actuated=True)
+    build.joint("knee", lw.joints.Revolute("y"), "crank", "coupler", at=(1, 0, 0))
+    build.joint("hip", lw.joints.Revolute("y"), "world", "rocker", at=(1, 0, 0))
+    build.joint("ankle", lw.joints.Revolute("y"), "coupler", "rocker", at=(1, 0, 0), child_at=(1, 0, 0))
+    return build.build()
+
+
+AS_JOINT: dict[str, Callable[[lw.Mechanism], Any]] = {
+    "a joint": lambda r: r.joint("ankle"),
+    "coordinates": lambda r: r.q_slice("ankle"),
+    "a drive": lambda r: r.constrained(lw.Drive("ankle", lambda t: t, name="drive")),
+    "a spring": lambda r: r.with_forces(lw.forces.TorsionSpring("ankle", 1.0, name="spring")),
+    "positions over time": lambda r: lw.simulate(r, seconds=0.001).joint_position("ankle"),
+}
+
+
+@pytest.mark.parametrize("use", AS_JOINT)
+def test_a_joint_that_closes_a_loop_is_called_a_constraint(linkage: lw.Mechanism, use: str) -> None:
+    with pytest.raises(lw.errors.LinkworkError, match=r"no joint 'ankle': it is a constraint.*actuated=True"):
+        AS_JOINT[use](linkage)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("forward_dynamics", "ForwardDynamics"), ("Simulate", "simulate"), ("mass_matrx", "mass_matrix")],
+)
+def test_a_name_that_the_package_lacks_suggests_others(name: str, meant: str) -> None:
+    with pytest.raises(AttributeError, match=f"no attribute '{name}'; did you mean .*'{meant}'"):
+        getattr(lw, name)
 
 
 METHODS_OF_NAMES = [

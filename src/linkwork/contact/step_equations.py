@@ -128,7 +128,10 @@ class ContactEquations(BaseEvaluator):
             return super().product_trace(kind, by, limit)
         except ProgramTooLarge:
             tree = self.program.tree
-            advice = "leave out pairs that never touch, robot.without_contacts(...)"
+            advice = (
+                "keep the pairs that touch, robot.without_contacts().with_contacts(*pairs), or none, "
+                "Stepper(..., contact=False)"
+            )
             if tree.nheights and not tree.ncells:
                 advice = f"{tree.nheights} heights of ground are part of it; jvp and vjp of the step itself need few"
             raise ProgramTooLarge(

@@ -103,7 +103,7 @@ def draw_motion(
     Args:
         motion: The motion.
         path: File to write.
-        joints: Names of joints whose positions, velocities and torques are drawn.
+        joints: Names of joints whose positions, velocities and torques are drawn; of reactions, constraints too.
         quantities: Words of `QUANTITIES`.
         degrees: Whether angles are in degrees.
         over: A joint whose coordinate is on the horizontal axis in place of time.
@@ -119,7 +119,8 @@ def draw_motion(
     default = DEFAULT if joints is None else OF_JOINTS[: 3 if motion.tau.any() else 2]
     chosen = default if quantities is None else _chosen(quantities)
     joint_names = [joints] if isinstance(joints, str) else joints
-    names = None if joint_names is None else [robot.joint(name).name for name in joint_names]
+    connections = _connections(robot) if "reactions" in chosen else []
+    names = None if joint_names is None else [n if n in connections else robot.joint(n).name for n in joint_names]
     panels = [panel for word in chosen for panel in QUANTITIES[word](motion, names) if panel[1]]
     panels = [_in_degrees(panel) for panel in panels] if degrees else panels
     if not panels:
@@ -242,10 +243,15 @@ def _rates(motion: Motion, word: str) -> Array:
     )
 
 
+def _connections(robot: Model) -> list[str]:
+    """Names of joints, and of constraints between two places, as those of joints that close a loop are."""
+    return [*robot.joint_names, *(c.name for c in robot.constraints if isinstance(c, Pair))]
+
+
 def _reactions(motion: Motion, joints: Sequence[str] | None) -> list[Panel]:
-    """Forces and moments that joints transmit."""
-    robot, reactions = motion._known(), motion.reactions
-    names = [joint.name for joint in robot.joints] if joints is None else joints
+    """Forces and moments that joints and constraints between two places transmit."""
+    reactions = motion.reactions
+    names = _connections(motion._known()) if joints is None else joints
     panels = []
     for words, part in (("reactions of joints [N]", slice(3, 6)), ("moments of joints [N m]", slice(0, 3))):
         sizes = {name: np.linalg.norm(reactions[name][:, part], axis=-1) for name in names}
@@ -269,7 +275,7 @@ def _of_joints(word: str) -> Callable[[Motion, Sequence[str] | None], list[Panel
     def panels(motion: Motion, joints: Sequence[str] | None) -> list[Panel]:
         robot = motion._known()
         units: dict[str, dict[str, Array]] = {"rad": {}, "m": {}}
-        for joint in robot.joints if joints is None else [robot.joint(name) for name in joints]:
+        for joint in robot.joints if joints is None else [robot.joint(n) for n in joints if n in robot.joint_names]:
             parts = _PARTS.get(type(joint.type), [("", "rad")] * joint.type.nv)
             at = robot.v_slice(joint.name)
             numbers = _positions(motion, joint) if word == "positions" else _rates(motion, word)[:, at]

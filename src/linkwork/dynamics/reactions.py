@@ -20,8 +20,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.errors import InputError, UnsupportedFeature
-from linkwork.inputs import suggest
+from linkwork.errors import InputError, UnknownName, UnsupportedFeature
+from linkwork.inputs import among
 from linkwork.kernels.constrained.constraints import CONSTRAINT_WRENCHES
 from linkwork.model.computed import computed_once
 from linkwork.model.constraints import WORLD, Coupling, Pair
@@ -93,7 +93,7 @@ class Reactions(Mapping[str, Array]):
             return self._seen(self._joints[child], self._origin(child), at)
         constraint = next((c for c in robot.constraints if c.name == name), None)
         if constraint is None:
-            raise KeyError(f"'{name}' is neither a joint nor a constraint of '{robot.name}'{suggest(name, list(self))}")
+            raise UnknownName(f"robot '{robot.name}' has no joint or constraint '{name}'{among(name, self)}")
         if isinstance(constraint, Coupling):
             rows: Array = self.multipliers[..., robot.row_slice(name)]
             return rows

@@ -179,9 +179,12 @@ class ContactChoice:
                 by_body[shape.body].append(shape)
         shapes = [[s for s in own if s.collides] or (own if visual else []) for own in by_body.values()]
         if not any(shapes):
+            drawn = any(by_body.values())
             raise InputError(
-                f"no moving body of robot '{self.robot.name}' has a shape for collision; visual=True takes those that "
-                "are drawn, and ContactShape(name, body, solid) gives one"
+                f"no moving body of robot '{self.robot.name}' has a shape for collision: "
+                + ("robot.with_contacts(visual=True) takes those that are drawn, or " if drawn else "")
+                + "give one, e.g. robot.with_contacts(lw.contact.ContactShape("
+                f"'foot', '{self.robot.body_names[-1]}', lw.shapes.Sphere(0.02)))"
             )
         return self._contact_shapes([*base, *(shape for own in shapes for shape in own)])
 

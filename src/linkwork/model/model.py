@@ -136,7 +136,7 @@ class Model:
     """Results that functions have computed once for this mechanism; deleted with it."""
 
     def __post_init__(self) -> None:
-        space = ConfigurationSpace(self.name, self.joints)
+        space = ConfigurationSpace(self.name, self.joints, [constraint.name for constraint in self.constraints])
         poses = {name: self._stored(q, space.nq, name) for name, q in self.poses.items()}
         self._set(
             nq=space.nq,

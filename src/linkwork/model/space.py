@@ -27,9 +27,10 @@ class ConfigurationSpace:
     Args:
         robot: Name of the robot, for errors.
         joints: Joints in the order of q and v.
+        constraints: Names of constraints, for errors.
     """
 
-    def __init__(self, robot: str, joints: Sequence[TreeJoint]) -> None:
+    def __init__(self, robot: str, joints: Sequence[TreeJoint], constraints: Sequence[str] = ()) -> None:
         self._robot, self._joints = robot, tuple(joints)
         qs, vs, nq, nv = [], [], 0, 0
         for joint in self._joints:
@@ -37,7 +38,7 @@ class ConfigurationSpace:
             vs.append(slice(nv, nv + joint.type.nv))
             nq, nv = qs[-1].stop, vs[-1].stop
         self.nq, self.nv = nq, nv
-        self.indices = Named(robot, "joint", {j.name: k for k, j in enumerate(self._joints)})
+        self.indices = Named(robot, "joint", {j.name: k for k, j in enumerate(self._joints)}, constraints)
         """Index of each joint by name."""
         self.q_slices, self.v_slices = tuple(qs), tuple(vs)
         self.unit_slices = tuple(

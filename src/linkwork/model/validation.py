@@ -130,7 +130,7 @@ def check_forces(model: Model, forces: Sequence[ForceElement]) -> None:
                 raise ModelError(f"{element}: robot '{model.name}' has no body or frame '{place}'{near}", subject=place)
         for name in (*element.joints, *element.watched):
             if name not in model.space.indices:
-                near = suggest(name, model.space.indices)
+                near = model.space.indices.advice(name)
                 raise ModelError(f"{element}: robot '{model.name}' has no joint '{name}'{near}", subject=name)
             if model.joint(name).type.nq != 1:
                 raise ModelError(
@@ -146,7 +146,7 @@ def check_path(model: Model, tendon: Tendon, fail: Callable[[str], ModelError]) 
     transmission = tendon.transmission
     for name in tendon.driven:
         if name not in model.space.indices:
-            raise fail(f"robot '{model.name}' has no joint '{name}'{suggest(name, model.space.indices)}")
+            raise fail(f"robot '{model.name}' has no joint '{name}'{model.space.indices.advice(name)}")
         type = model.joint(name).type
         if transmission is not None:
             if not isinstance(type, Spherical | Free):
@@ -213,7 +213,7 @@ def check_constraint(model: Model, constraint: Constraint) -> None:
             raise fail(f"robot '{model.name}' has no body or frame '{place}'{suggest(place, model.frames)}")
     for name in constraint.joints:
         if name not in model.space.indices:
-            raise fail(f"robot '{model.name}' has no joint '{name}'{suggest(name, model.space.indices)}")
+            raise fail(f"robot '{model.name}' has no joint '{name}'{model.space.indices.advice(name)}")
     if isinstance(constraint, VelocityCoupling):
         for name, matrix in constraint.matrices.items():
             nv, shape = model.joint(name).type.nv, np.shape(matrix)

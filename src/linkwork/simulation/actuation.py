@@ -46,6 +46,9 @@ def constant_actuation(
     robot: Model, tau: npt.ArrayLike | None, commands: npt.ArrayLike | None, robots: int | None = None
 ) -> Actuation:
     """Constant inputs of a whole simulation; of a batch, for each of so many robots."""
+    for name, x in (("tau", tau), ("commands", commands)):
+        if callable(x):
+            raise InputError(f"{name} is a function, needs numbers; controller= takes a function of t, q, v")
     torques = np.zeros(robot.nv) if tau is None else tau
     held = read_output(robot, torques, "auto" if commands is None else "torques", robots)
     if commands is None:

@@ -214,9 +214,11 @@ class Trajectory(Motion):
         Args:
             path: File to write; by default none.
             joints: Names of joints that are drawn, all of their degrees of freedom; by default those that move most.
+                With ``"reactions"`` constraints too, as those of joints that close a loop.
             quantities: Some of ``"positions"``, ``"velocities"``, ``"accelerations"``, ``"torques"``, ``"reactions"``
-                (of joints), ``"power"``, ``"energy"``, ``"errors"``, ``"forces"`` (of constraints) and ``"contacts"``;
-                where joints are named, by default positions, velocities, and torques where there are any.
+                (of joints and constraints), ``"power"``, ``"energy"``, ``"errors"``, ``"forces"`` (of constraints) and
+                ``"contacts"``; where joints are named, by default positions, velocities, and torques where there are
+                any.
             degrees: Whether angles are in degrees.
             over: A joint whose coordinate is on the horizontal axis in place of time: a crank.
             polar: Whether that angle goes around the picture.

@@ -78,6 +78,8 @@ class Pair(Constraint):
         for place in self.places:
             if not isinstance(place, str) or not place:
                 raise ModelError(f"{type(self).__name__}: {place!r} is not the name of a body or frame")
+        if not self.rows:
+            raise ModelError(f"{type(self).__name__} has no rows: give the class turns or shifts, codes of model.pairs")
         self._settle()
 
     @property
