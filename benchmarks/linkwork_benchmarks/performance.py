@@ -54,8 +54,7 @@ def write(results_folder: Path = report.RESULTS.parent, out: Path = PAGE) -> Pat
         _tips(),
         _slower(found),
     )
-    out.write_text("\n\n".join(s for s in sections if s) + "\n", encoding="utf-8")
-    return out
+    return tables.write_page(out, sections)
 
 
 def _introduction() -> str:

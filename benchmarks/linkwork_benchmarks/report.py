@@ -13,6 +13,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from linkwork_benchmarks.reflow import reflowed
 from linkwork_benchmarks.scenarios import BATCH, SCENARIOS, Timing
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -231,7 +232,7 @@ def rewrite_readme(what: str, name: str, readme: Path = README) -> None:
     _, closed, after = rest.partition(end)
     if not opened or not closed:
         raise SystemExit(f"{readme} has no lines {start} and {end} to write between")
-    readme.write_text(f"{before}{start}\n{what}\n{end}{after}", encoding="utf-8")
+    readme.write_text(f"{before}{start}\n{reflowed(what)}\n{end}{after}", encoding="utf-8")
 
 
 def as_text(results: dict[str, Any]) -> str:

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from linkwork_benchmarks.reflow import reflowed
+
 
 def table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Names on the left, numbers on the right."""
@@ -83,8 +85,9 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def write_page(page: Path, sections: Iterable[str]) -> Path:
-    """Write a page of Markdown; empty sections are left out."""
-    page.write_text("\n\n".join(section for section in sections if section) + "\n", encoding="utf-8")
+    """Write a page of Markdown in lines of at most 120 characters; empty sections are left out."""
+    text = "\n\n".join(section for section in sections if section) + "\n"
+    page.write_text(reflowed(text), encoding="utf-8")
     return page
 
 

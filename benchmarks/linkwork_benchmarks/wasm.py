@@ -13,6 +13,7 @@ from __future__ import annotations
 import base64
 import inspect
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -32,6 +33,7 @@ from linkwork.errors import LinkworkError, NotFinite
 from linkwork.export import export_wasm
 from linkwork.viewer.posing import start_of
 from linkwork_benchmarks import report
+from linkwork_benchmarks.reflow import reflowed
 
 RUN = """
 async ({ wasm, layout, state }) => {
@@ -199,7 +201,7 @@ def page(results: Mapping[str, Any]) -> str:
     ]
     if results["skipped"]:
         lines += ["", "Not measured:", "", *(f"- {name}: {why}" for name, why in results["skipped"].items())]
-    return "\n".join([*lines, ""])
+    return reflowed("\n".join([*lines, ""]))
 
 
 def main(models: Path | None) -> None:
@@ -218,7 +220,7 @@ def main(models: Path | None) -> None:
                 rows.append(measured(name, robot, tab))
                 print(row(rows[-1]), flush=True)
             except LinkworkError as error:
-                skipped[name] = str(error)[:100]
+                skipped[name] = re.split(r"; |\. ", str(error))[0]
                 print(f"{name}: {skipped[name]}", file=sys.stderr, flush=True)
         if started:
             started.close()

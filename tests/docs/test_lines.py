@@ -1,24 +1,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Pages that are written by hand have lines of at most 120 characters, but for tables, code and what does not break."""
+"""Pages have lines of at most 120 characters, but for tables, code and what does not break."""
 
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
 
 import pytest
 
+from linkwork_benchmarks import reflow
 from tests.support import REPOSITORY
-
-sys.path.insert(0, str(REPOSITORY / "scripts"))
-reflow = __import__("reflow")
 
 
 @pytest.mark.parametrize("page", reflow.pages(), ids=lambda page: page.relative_to(REPOSITORY).as_posix())
 def test_paragraphs_are_narrow(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
-    assert reflow.reflowed(text) == text, "run python scripts/reflow.py"
+    assert reflow.reflowed(text) == text, "run python -m linkwork_benchmarks.reflow"
 
 
 def test_words_stay_and_links_code_and_tables_do_not_break() -> None:

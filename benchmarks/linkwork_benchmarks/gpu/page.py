@@ -75,7 +75,8 @@ def _introduction(results: Results) -> str:
         f"**{words['gpu.name']}**, CUDA {words['gpu.driver']} of the driver, torch {words['gpu.torch']}, Python "
         f"{versions['python']}, llvmlite {versions['llvmlite']}; linkwork at {results['commit'][:10]}"
         f"{' (modified)' if results['modified'] else ''}.{tables.reruns(results)} Times are those of the GPU (events "
-        f"around a call), the best of {results['rounds']}. How to run there: [GPUs](../how-to/gpu.md)."
+        f"around a call), the best of {results['rounds']}. How to run there: [GPUs](../how-to/gpu.md). "
+        "Robots of any size, beside MuJoCo Warp: [Any robot on a GPU](gpu-any-robot.md)."
     )
 
 

@@ -9,6 +9,7 @@ from linkwork_benchmarks import report, tables
 from linkwork_benchmarks.papers import clusters, delassus, loops, lqr, proximal
 from linkwork_benchmarks.papers.entry import VERDICTS, Entry, Paper
 from linkwork_benchmarks.papers.found import Found
+from linkwork_benchmarks.reflow import reflowed
 
 PAGE = report.REPOSITORY / "docs" / "internals" / "papers.md"
 PAPERS = (loops.PAPER, clusters.PAPER, proximal.PAPER, lqr.PAPER, delassus.PAPER)
@@ -25,7 +26,7 @@ def write(found: Found | None = None, out: Path = PAGE) -> Path:
 def text(found: Found) -> str:
     """The page."""
     sections = [_introduction(found), _summary(found), *(_section(paper, found) for paper in PAPERS)]
-    return "\n\n".join(sections) + "\n"
+    return reflowed("\n\n".join(sections) + "\n")
 
 
 def _introduction(found: Found) -> str:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Markdown in lines of at most 120 characters: ``python scripts/reflow.py [FILE...]`` rewrites wider paragraphs.
+"""Markdown in lines of at most 120 characters: ``python -m linkwork_benchmarks.reflow [FILE...]`` rewrites wider ones.
 
 Prose and lists are reflowed where a line is too long. Tables, code, formulas, pictures, HTML and blocks between
-``<!-- name -->`` and ``<!-- /name -->``, which scripts write, stay as they are; links, code and formulas in a line are
-not broken. Pages that benchmarks write from result files are left out.
+``<!-- name -->`` and ``<!-- /name -->``, which scripts write, stay unchanged; links, code and formulas in a line are
+not broken. Pages made from result files are written through `reflowed`.
 """
 
 from __future__ import annotations
@@ -12,10 +12,8 @@ import re
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 WIDTH = 120
-WRITTEN = {"benchmarks", "performance", "papers", "what-is-where"}
-"""Pages that scripts write, beside those whose name ends in ``-benchmarks``."""
 
 UNIT = re.compile(r"(?:!?\[[^\]]*\]\([^)\s]*\)(?:\{[^}]*\})?|`[^`]+`|\$[^$]+\$|\S)+")
 """What is not broken: words, with the links, code and formulas in them."""
@@ -27,9 +25,8 @@ CONSTRUCT = re.compile(r"^([-*+#>|=:]|\d+[.)])")
 
 
 def pages() -> list[Path]:
-    """Pages written by hand."""
-    files = [*(ROOT / "docs").rglob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
-    return sorted(file for file in files if file.stem not in WRITTEN and not file.stem.endswith("-benchmarks"))
+    """The pages of the site, README.md and CONTRIBUTING.md."""
+    return sorted([*(ROOT / "docs").rglob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
 
 
 def reflowed(text: str) -> str:
@@ -77,7 +74,7 @@ def _paragraph(lines: list[str]) -> list[str]:
 
 
 def main(files: list[str]) -> None:
-    """Rewrite files, by default all pages that are written by hand."""
+    """Rewrite files, by default all pages."""
     for file in map(Path, files) if files else pages():
         text = file.read_text(encoding="utf-8")
         if (new := reflowed(text)) != text:
