@@ -162,7 +162,12 @@ ENTRIES = (
         "tests/kernels/test_configurations.py",
     ),
     drawing("Fig. 4", "graphs of bodies and of clusters", "plans/clusters.py", here="`lw.loops.clusters(robot)`"),
-    drawing("Fig. 5", "parents and outputs of clusters"),
+    drawing(
+        "Fig. 5",
+        "parents and outputs of clusters",
+        "plans/clusters.py:clusters_of",
+        here="the clusters {1, 2, 3}, {4, 5} and {6, 7}, the last on bodies 1 and 2, as in the figure",
+    ),
     drawing("Fig. 6", "subtrees inside and outside"),
     equations(
         "Eqs. 11 to 31",
@@ -210,10 +215,10 @@ ENTRIES = (
         "O(N_C l³)",
         '`ForwardDynamics(robot, "cluster")`',
         (
-            "a cluster hangs from one body, so that the paper's stacked 6 l vectors and its transforms between "
-            "clusters become those of that body"
+            "joints of a cluster and its output bodies in the place of stacked vectors of 6 l; where several bodies "
+            "carry a cluster, it is merged with what is between them if exact counts say so"
         ),
-        "tests/kernels/test_clusters.py::test_clusters_agree_with_dense_algebra",
+        "tests/kernels/test_output_bodies.py::test_forward_dynamics_are_those_of_stacked_clusters",
     ),
     Entry(
         "Eqs. 57 to 67",

@@ -21,6 +21,7 @@ from linkwork.conversions import converted
 from linkwork.model.arrays import Floats
 from linkwork.model.computed import computed_once
 from linkwork.model.constraints import Coupling
+from linkwork.model.graphs import named_ancestors
 from linkwork.model.model import Model
 from linkwork.plans.clusters import DependentCoordinates, cluster_tree, clusters_of, enabled_rows
 from linkwork.plans.constraints import constrained_tree
@@ -35,12 +36,14 @@ class ClusterReport:
 
     bodies: tuple[str, ...]
     top: str
-    """The body that carries the cluster."""
+    """The body that carries the cluster, or all bodies that do."""
     joints: tuple[str, ...]
     constraints: tuple[str, ...]
     independent: tuple[str, ...]
     """Joints that move freely, wholly or (as ``joint[k]``) in one degree of freedom."""
     dependent: tuple[str, ...]
+    outputs: tuple[str, ...]
+    """The bodies that carry the cluster: `top`, or several bodies of one other cluster."""
 
 
 M = TypeVar("M", bound=Model)
@@ -71,20 +74,23 @@ def reports(robot: Model) -> dict[int, ClusterReport]:
     tied, names = tied_dofs(robot), dof_names(robot)
     owner = {k: joint for joint in robot.joints for k in range(*robot.v_slice(joint.name).indices(robot.nv))}
     by_row = {r: c.name for c in robot.constraints for r in range(*robot.row_slice(c.name).indices(robot.nc))}
+    parents = {joint.child: joint.parent for joint in robot.joints}
     result: dict[int, ClusterReport] = {}
     for number, cluster in enumerate(clusters_of(tree, enabled_rows(robot))):
         if not cluster.rows:
             continue
         joints = list(dict.fromkeys(owner[k].name for k in cluster.dofs))
         bodies = [robot.joint(name).child for name in joints]
-        outside = {robot.joint(name).parent for name in joints} - set(bodies)
+        outputs = tuple(dict.fromkeys(p for name in joints if (p := robot.joint(name).parent) not in bodies))
+        lines = [named_ancestors(parents, body) for body in outputs]
         result[number] = ClusterReport(
             bodies=tuple(bodies),
-            top=outside.pop() if len(outside) == 1 else "world",
+            top=next(body for body in lines[0] if all(body in line for line in lines)),
             joints=tuple(joints),
             constraints=tuple(dict.fromkeys(by_row[r] for r in cluster.rows)),
             independent=tuple(names[k] for k in cluster.dofs if k not in tied),
             dependent=tuple(names[k] for k in cluster.dofs if k in tied),
+            outputs=outputs,
         )
     return result
 

@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which constraints `cluster_lcaba` solves where they are, in clusters of bodies, and which as penalties.
+"""Which clusters methods solve, by exact operation counts.
+
+`cluster`: a cluster that several bodies of another one carry stays apart from it, or is merged with what is between
+these bodies (`plans.clusters`).
+
+`cluster_lcaba`: which constraints are solved where they are, in clusters of bodies, and which as penalties.
 
 A constraint is *local* if few joints support it. How many are few is decided by exact operation counts: of all bounds
 that the robot's constraints suggest, the one with the fewest operations, in as many iterations as most robots need. No
@@ -14,14 +19,34 @@ from linkwork.closure.clusters import ties_of
 from linkwork.compilers.program import Program
 from linkwork.dynamics.costs import program_cost
 from linkwork.dynamics.iterations import EXPECTED
+from linkwork.kernels.clusters.aba import CLUSTER_ABA
 from linkwork.kernels.clusters.lcaba import CLUSTER_LCABA
 from linkwork.model.computed import computed_once
 from linkwork.model.constraints import Coupling
 from linkwork.model.model import Model
 from linkwork.plans.cluster_lcaba import InsideCluster, cluster_lcaba_tree
-from linkwork.plans.clusters import enabled_rows
+from linkwork.plans.clusters import cluster_tree, enabled_rows
 from linkwork.plans.loops import loops_of
 from linkwork.plans.tree import Tree
+
+
+def clusters_by_operations(robot: Model, frames: Sequence[str] = ()) -> Tree:
+    """The arrays of a robot by clusters, each carried by one body if that takes fewer operations."""
+    return _cluster_tree(robot, frames, _one_carrier(robot, tuple(enabled_rows(robot))))
+
+
+def _cluster_tree(robot: Model, frames: Sequence[str], single_parent: bool) -> Tree:
+    return cluster_tree(robot, frames, ties_of(robot), single_parent=single_parent)
+
+
+@computed_once
+def _one_carrier(robot: Model, rows: tuple[int, ...]) -> bool:
+    """Whether merged clusters take fewer operations, where clusters of the enabled ``rows`` have several carriers."""
+    if (_cluster_tree(robot, (), False).output_count < 2).all():
+        return True
+    trees = (_cluster_tree(robot, (), single_parent) for single_parent in (False, True))
+    apart, merged = (program_cost(Program.of_robot(robot, CLUSTER_ABA, tree)) for tree in trees)
+    return apart is not None and merged is not None and merged.total < apart.total
 
 
 def local_constraints(robot: Model) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ from linkwork.compilers.program import Program
 from linkwork.conversions import converted
 from linkwork.dynamics.costs import MOST_COUNTED, program_cost
 from linkwork.dynamics.iterations import EXPECTED, SolverSettings
-from linkwork.dynamics.local_loops import loops_in_clusters
+from linkwork.dynamics.local_loops import clusters_by_operations, loops_in_clusters
 from linkwork.dynamics.native_times import ESTIMATED_TO, native_time
 from linkwork.dynamics.rows.ends import prox_bbo_tree, prox_pv_tree, pv_tree, world_tree
 from linkwork.dynamics.rows.ranks import pv_early_plan
@@ -101,7 +101,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
         "constrained_aba": Method(lcaba.LCABA, lcaba_tree_of_compliances, iterates=True, internal=False),
         "lcaba": Method(lcaba.LCABA, lcaba_tree_of_compliances, iterates=True),
         "cluster_lcaba": Method(cluster_lcaba.CLUSTER_LCABA, loops_in_clusters, iterates=True, closed=True),
-        "cluster": Method(cluster_aba.CLUSTER_ABA, clustered, hard=True, closed=True),
+        "cluster": Method(cluster_aba.CLUSTER_ABA, clusters_by_operations, hard=True, closed=True),
         "projection": Method(projection.PROJECTION, clustered, hard=True, closed=True),
         "approximate": Method(approximate.APPROXIMATE_ABA, clustered, hard=True, closed=True, exact=False),
     }

@@ -88,7 +88,7 @@ def cluster_efpa_tree(
     mechanism: Model, frames: Sequence[str], dependent: DependentCoordinates, ancestors: Collection[int] = ()
 ) -> Tree:
     """The arrays of a mechanism with its end effectors, whose rows end at these ancestors."""
-    tree = cluster_tree(mechanism, frames, dependent)
+    tree = cluster_tree(mechanism, frames, dependent, single_parent=True)
     crossings = {}
     for c in range(tree.nclusters):
         dofs = (tree.ind_start[c], tree.ind_count[c], tree.dep_start[c], tree.dep_count[c])
@@ -101,7 +101,7 @@ def approximate_efpa_tree(
     mechanism: Model, frames: Sequence[str], dependent: DependentCoordinates, ancestors: Collection[int] = ()
 ) -> Tree:
     """The plan of the independent tree, whose joints are crossed one by one."""
-    tree = cluster_tree(mechanism, frames, dependent)
+    tree = cluster_tree(mechanism, frames, dependent, single_parent=True)
     place = {k: e for e, k in enumerate(tree.ind_dof.tolist())}
     crossings = {
         i: _Crossing(i, int(tree.parent[i]), place[int(tree.iv[i])], DOF[int(tree.kind[i])], 0, 0)

@@ -83,7 +83,7 @@ def cluster_lcaba_tree(
     For a regularization of penalties that is equal where compliances of a pair's rows are: see `plans.lcaba`.
     """
     rows = sorted(local)
-    tree = cluster_tree(mechanism, frames, dependent, rows)
+    tree = cluster_tree(mechanism, frames, dependent, rows, single_parent=True)
     penalties = sorted(set(enabled_rows(mechanism)) - set(rows))
     equal = equal_compliances(mechanism)
     closed = closed_forms(tree, [same and r in penalties for r, same in enumerate(equal)])

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Clusters: bodies whose joints constraints couple, each cluster carried by one body, its parent.
+"""Clusters: bodies whose joints constraints couple, each cluster carried by bodies of one other, its output bodies.
 
-**clusters** Section IV. A constraint couples the joints that support it and those between them and its root; what
-shares a joint is one cluster. So each body is in one cluster, alone where no constraint acts, and a cluster meets the
-rest of the tree at its parent and at bodies that carry other clusters: it can be eliminated as a body is.
+**clusters** Section IV. A constraint between bodies couples all joints between them, one between joints these joints;
+what shares a joint is one cluster. So each body is in one cluster, alone where no constraint acts. Where the bodies
+that carry a cluster are in several clusters, those between them join it: then a cluster meets the rest of the tree at
+its output bodies (Section IV-B), all of one cluster, and at bodies that carry other clusters: clusters are a tree, and
+each can be eliminated as a body is. Elimination couples its output bodies with each other.
 Of a cluster's degrees of freedom some are independent, and the others depend on them by the cluster's rows.
 """
 
@@ -24,9 +26,26 @@ from linkwork.plans.tree import LOCAL, Tree
 
 CLUSTER_TREE = CONSTRAINED_TREE.extended(
     "clusters",
-    sizes=("nclusters", "nmembers", "nind", "ndep", "ncluster_rows", "nzero"),
+    sizes=(
+        *("nclusters", "nmembers", "nind", "ndep", "ncluster_rows", "nzero"),
+        *("ncluster_outputs", "nwide", "nblocks", "ncoupled", "noutput_pairs"),
+    ),
     integers={
-        "cluster_parent": ("nclusters",),  # the body that carries a cluster; children come before their parents
+        "body_cluster": ("n",),  # the cluster of each body, -1 for the world; children come before their parents
+        "output_start": ("nclusters",),  # bodies that carry a cluster: first and count
+        "output_count": ("nclusters",),
+        "output_body": ("ncluster_outputs",),
+        "body_output": ("n",),  # the place among these of the one that carries a body
+        "output_pair_start": ("nclusters",),  # blocks of pairs of these that are coupled with each other
+        "output_pair": ("noutput_pairs",),
+        "coupled_start": ("n",),  # pairs of a body with others that its cluster's children couple: first and count
+        "coupled_count": ("n",),
+        "coupled_body": ("ncoupled",),  # the other body,
+        "coupled_block": ("ncoupled",),  # the block with rows of the one that has the greater number,
+        "coupled_output": ("ncoupled",),  # the output body that carries the other,
+        "coupled_next": ("ncoupled",),  # the block of the parent and the other; -1: these are one body, -2: none,
+        "coupled_transposed": ("ncoupled",),  # and 1 where that block has the other's rows
+        "cluster_parent": ("nclusters",),  # the first output body
         "single_body": ("nclusters",),  # 1 for a body on which no constraint acts
         "member_start": ("nclusters",),  # bodies of a cluster, parents first: first and count
         "member_count": ("nclusters",),
@@ -48,7 +67,7 @@ CLUSTER_TREE = CONSTRAINED_TREE.extended(
         "is_dependent": ("n",),  # 1 for a body whose joint is dependent
         "is_rod": ("n",),  # 1 for a leaf on a ball joint whose inertia is that of a rigid body when it is eliminated
         "ndependent": ("n",),  # dependent degrees of freedom of a body's joint
-        "row_cluster_parent": ("nc",),  # the parent of each row's cluster, -1 for a row that is not enabled
+        "row_cluster": ("nc",),  # the cluster of each row, -2 for a row that is not enabled
     },
     floats={
         "rotor_inertia": ("nv",),  # inertia of its own body about a dependent joint of one degree of freedom
@@ -70,14 +89,54 @@ class DependentCoordinates(NamedTuple):
 class Cluster(NamedTuple):
     """Bodies and rows of a cluster, by number."""
 
-    parent: int
+    outputs: tuple[int, ...]
+    """The bodies that carry it."""
     bodies: tuple[int, ...]
     dofs: tuple[int, ...]
     rows: tuple[int, ...]
 
 
-def clusters_of(tree: Tree, rows: Iterable[int]) -> list[Cluster]:
-    """The clusters that these rows make, children before their parents."""
+def clusters_of(tree: Tree, rows: Iterable[int], single_parent: bool = False) -> list[Cluster]:
+    """The clusters that these rows make, children before their parents; each carried by a single body if asked."""
+    parent = tree.parent.tolist()
+    supports = _supports(tree, rows)
+    sets = DisjointSet[int](range(1, tree.n))
+    for bodies in supports.values():
+        for body in bodies:
+            sets.merge(body, min(bodies))
+    while (group := _carried_by_several(parent, sets, single_parent)) is not None:
+        for body in _between([ancestors(parent, i) for i in _outputs(parent, group)]):
+            sets.merge(body, min(group))
+    groups = sets.subsets()
+    number = {body: k for k, group in enumerate(groups) for body in group}
+    rows_of: list[list[int]] = [[] for _ in groups]
+    for r, bodies in supports.items():
+        if bodies:
+            rows_of[number[min(bodies)]].append(r)
+    clusters = []
+    for group, of_group in zip(groups, rows_of, strict=True):
+        members = tuple(sorted(group))
+        dofs = tuple(int(tree.iv[i]) + k for i in members for k in range(DOF[int(tree.kind[i])]))
+        clusters.append(Cluster(_outputs(parent, group), members, dofs, tuple(of_group)))
+    return sorted(clusters, key=lambda cluster: _rank(cluster, clusters, number), reverse=True)
+
+
+def _outputs(parent: Sequence[int], bodies: Set[int]) -> tuple[int, ...]:
+    """The bodies that carry these."""
+    return tuple(sorted({parent[i] for i in bodies} - bodies))
+
+
+def _carried_by_several(parent: Sequence[int], sets: DisjointSet[int], single_parent: bool) -> set[int] | None:
+    """The first set of bodies that several sets carry, or several bodies if asked; None if there is none."""
+    for group in sorted(sets.subsets(), key=min):
+        outputs = _outputs(parent, group)
+        if len(outputs) > 1 and (single_parent or outputs[0] == 0 or len({sets[i] for i in outputs}) > 1):
+            return group
+    return None
+
+
+def _supports(tree: Tree, rows: Iterable[int]) -> dict[int, set[int]]:
+    """For each row the bodies whose joints it couples: its own joints, and those between the bodies that it binds."""
     joint_of = {int(tree.iv[i]) + k: i for i in range(1, tree.n) for k in range(DOF[int(tree.kind[i])])}
     ends: dict[int, list[int]] = {r: [] for r in rows}
     coupled: dict[int, list[int]] = {r: [] for r in ends}
@@ -91,40 +150,25 @@ def clusters_of(tree: Tree, rows: Iterable[int]) -> list[Cluster]:
         if r in coupled:
             coupled[r].append(joint_of[v])
     parent = tree.parent.tolist()
-    supports = {r: _support(parent, ends[r], coupled[r]) for r in ends}
-    sets = DisjointSet[int](range(1, tree.n))
-    for bodies in supports.values():
-        for body in bodies:
-            sets.merge(body, min(bodies))
-    groups = sets.subsets()
-    number = {body: k for k, group in enumerate(groups) for body in group}
-    rows_of: list[list[int]] = [[] for _ in groups]
-    for r, bodies in supports.items():
-        if bodies:
-            rows_of[number[min(bodies)]].append(r)
-    clusters = []
-    for group, of_group in zip(groups, rows_of, strict=True):
-        members = tuple(sorted(group))
-        dofs = tuple(int(tree.iv[i]) + k for i in members for k in range(DOF[int(tree.kind[i])]))
-        clusters.append(Cluster(parent[members[0]], members, dofs, tuple(of_group)))
-    return sorted(clusters, key=lambda cluster: _rank(cluster, clusters, number), reverse=True)
+    lines = {
+        r: [ancestors(parent, i) for i in ends[r]] + [ancestors(parent, parent[i]) for i in coupled[r] if ends[r]]
+        for r in ends
+    }
+    return {r: _between(lines[r]) | set(coupled[r]) for r in ends}
+
+
+def _between(lines: Sequence[Sequence[int]]) -> set[int]:
+    """Bodies on these lines to the root that are not on all of them."""
+    common = set(lines[0]).intersection(*lines[1:]) if lines else set()
+    return {body for line in lines for body in line} - common
 
 
 def _rank(cluster: Cluster, clusters: Sequence[Cluster], number: dict[int, int]) -> tuple[int, int]:
     """The depth of a cluster in the tree of clusters, and its first body."""
     depth, at = 0, cluster
-    while at.parent > 0:
-        depth, at = depth + 1, clusters[number[at.parent]]
+    while at.outputs[0] > 0:
+        depth, at = depth + 1, clusters[number[at.outputs[0]]]
     return depth, cluster.bodies[0]
-
-
-def _support(parent: Sequence[int], ends: Sequence[int], coupled: Sequence[int]) -> set[int]:
-    """The bodies whose joints a row couples: those that support its ends, its own joints, and those between them."""
-    lines = [ancestors(parent, body) for body in ends] + [ancestors(parent, parent[body]) for body in coupled]
-    if not lines:
-        return set()
-    common = set(lines[0]).intersection(*lines[1:])
-    return ({body for line in lines for body in line} | set(coupled)) - common - {0}
 
 
 def _mass_matrix_zeros(tree: Tree, cluster: Cluster) -> list[tuple[int, int]]:
@@ -148,18 +192,74 @@ def enabled_rows(mechanism: Model) -> list[int]:
     return [r for span in spans for r in range(span.start, span.stop)]
 
 
+def _output_couplings(tree: Tree, clusters: Sequence[Cluster]) -> dict[str, object]:
+    """Couplings of bodies that carry a cluster together, and what they become in the cluster of these bodies."""
+    parent: list[int] = tree.parent.tolist()
+    cluster = {i: c for c, members in enumerate(clusters) for i in members.bodies}
+    place = {i: k for k, i in enumerate(i for members in clusters for i in reversed(members.bodies))}
+    output = {
+        i: k for members in clusters for i in members.bodies for k, h in enumerate(members.outputs) if h == parent[i]
+    }
+    for members in clusters:
+        for i in members.bodies:
+            output[i] = output[i] if i in output else output[parent[i]]
+    blocks: dict[tuple[int, int], int] = {}
+    near: list[list[int]] = [[] for _ in parent]
+    entries: list[list[tuple[int, int, int, int, int]]] = [[] for _ in parent]
+    pairs: list[list[int]] = []
+
+    def block(a: int, b: int) -> int:
+        """The block of two bodies, with rows of the one that is eliminated first."""
+        first, second = (a, b) if place[a] < place[b] else (b, a)
+        if (first, second) not in blocks:
+            near[first].append(second)
+        return blocks.setdefault((first, second), len(blocks))
+
+    for c, members in enumerate(clusters):
+        for i in reversed(members.bodies):
+            h = parent[i]
+            for j in near[i]:
+                following = -1 if h == j else -2 if 0 in (h, j) else block(h, j)
+                transposed = int(following >= 0 and place[j] < place[h])
+                carrier = output[j] if cluster[j] == c else members.outputs.index(j)
+                entries[i].append((j, blocks[i, j], carrier, following, transposed))
+        pairs.append([block(a, b) for k, a in enumerate(members.outputs) for b in members.outputs[:k]])
+    spans = ragged([0] * len(of_body) for of_body in entries)
+    names = ("coupled_body", "coupled_block", "coupled_output", "coupled_next", "coupled_transposed")
+    columns = list(zip(*(entry for of_body in entries for entry in of_body), strict=True)) or [()] * len(names)
+    outputs, output_pairs = ragged(members.outputs for members in clusters), ragged(pairs)
+    return {
+        "nwide": tree.nv * max((len(members.outputs) for members in clusters), default=1),
+        "nblocks": len(blocks),
+        "body_cluster": [-1, *(cluster[i] for i in range(1, tree.n))],
+        "body_output": [0, *(output[i] for i in range(1, tree.n))],
+        "output_start": outputs.start,
+        "output_count": outputs.count,
+        "output_body": outputs.entries,
+        "output_pair_start": output_pairs.start,
+        "output_pair": output_pairs.entries,
+        "coupled_start": spans.start,
+        "coupled_count": spans.count,
+        **dict(zip(names, columns, strict=True)),
+    }
+
+
 def cluster_tree(
-    mechanism: Model, frames: Sequence[str], dependent: DependentCoordinates, rows: Iterable[int] | None = None
+    mechanism: Model,
+    frames: Sequence[str],
+    dependent: DependentCoordinates,
+    rows: Iterable[int] | None = None,
+    single_parent: bool = False,
 ) -> Tree:
     """The arrays of a mechanism by the clusters that some rows make; by default all rows that are enabled."""
     tree = constrained_tree(mechanism, frames, LOCAL)
-    clusters = clusters_of(tree, enabled_rows(mechanism) if rows is None else rows)
-    row_cluster_parent = np.full(tree.nc, -1, dtype=np.int64)
+    clusters = clusters_of(tree, enabled_rows(mechanism) if rows is None else rows, single_parent)
+    row_cluster = np.full(tree.nc, -2, dtype=np.int64)
     is_dependent, rotor_inertia = np.zeros(tree.n, dtype=np.int64), np.zeros(tree.nv)
     ndependent = np.zeros(tree.n, dtype=np.int64)
     has_armature = tree.has_armature.copy()
-    for cluster in clusters:
-        row_cluster_parent[list(cluster.rows)] = cluster.parent
+    for c, cluster in enumerate(clusters):
+        row_cluster[list(cluster.rows)] = c
         for i in cluster.bodies:
             dofs = range(int(tree.iv[i]), int(tree.iv[i]) + DOF[int(tree.kind[i])])
             is_dependent[i] = int(all(k in dependent.dofs for k in dofs))
@@ -175,7 +275,7 @@ def cluster_tree(
     return CLUSTER_TREE.build(
         tree,
         has_armature=has_armature,
-        cluster_parent=[cluster.parent for cluster in clusters],
+        cluster_parent=[cluster.outputs[0] for cluster in clusters],
         single_body=[int(not cluster.rows and len(cluster.bodies) == 1) for cluster in clusters],
         member_start=members.start,
         member_count=members.count,
@@ -197,7 +297,8 @@ def cluster_tree(
         is_dependent=is_dependent,
         is_rod=(tree.kind == SPHERICAL) & (tree.last_child == 0),
         ndependent=ndependent,
-        row_cluster_parent=row_cluster_parent,
+        row_cluster=row_cluster,
+        **_output_couplings(tree, clusters),
         rotor_inertia=rotor_inertia,
         row_scale=1.0 / dependent.row_units,
         joint_unit=dependent.joint_units,

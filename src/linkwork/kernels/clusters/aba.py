@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """C-ABA: forward dynamics with clusters of bodies eliminated as single bodies are.
 
-**clusters** Algorithm 1 and Section VII. A cluster is carried by one body, its parent, so that the paper's matrices of
-all its bodies are, on the cluster's joints, its mass matrix ``M`` by composite bodies (each with the articulated
-inertia of the clusters it carries) and the forces ``F`` that unit accelerations need at the parent. With the cluster's
-motion subspace ``S = X block(S_i) G`` (Eq. 24), ``S' I^A S = G' M G`` and ``I^A S`` is ``G' F`` at the parent.
+**clusters** Algorithm 1 and Section VII. A cluster is carried by its output bodies (Section IV-B), most often one. The
+paper's matrices of all its bodies are, on the cluster's joints, its mass matrix ``M`` by composite bodies (each with
+the articulated inertia of the clusters it carries) and the forces ``F`` that unit accelerations need at each output
+body o. With the cluster's motion subspace ``S = X block(S_i) G`` (Eq. 24), ``S' I^A S = G' M G``, and ``I^A S`` is
+``G' F_o`` at o. Eliminating a cluster couples its output bodies, which are of one cluster: the blocks of ``I^A`` beside
+its diagonal (Eqs. 18, 55), which are a part of that cluster's ``M`` and ``F``.
 
 | symbol | meaning                                                                             |
 |--------|-------------------------------------------------------------------------------------|
-| Mc, Fc | ``M`` of a cluster's joints and ``F`` at its parent                                   |
+| Mc, Fc | ``M`` of a cluster's joints, and ``F`` at its output bodies, nv rows for each         |
 | MGc    | ``M G``                                                                             |
 | Dc     | ``D = S' I^A S = G' M G`` (line 27), then its factor ``L D L'``                       |
-| Uc, DUc | ``L^-1 U`` with ``U = I^A S = G' F`` (line 26), and ``D^-1 L^-1 U``                 |
+| Uc, DUc | ``L^-1 U`` with ``U = I^A S = G' F`` (line 26), and ``D^-1 L^-1 U``; rows as in Fc    |
+| IAc    | blocks of ``I^A`` of pairs of bodies, with rows of the one that is eliminated first    |
 | uc     | ``u = tau - S' p^A`` (line 28): of each joint, then ``L^-1 G' (u - M g)`` of independent ones |
 
 and those of `clusters`. Cost: linear in the clusters, cubic in the joints of one.
@@ -29,6 +32,7 @@ from linkwork.kernels.clusters.explicit import (
     generalized_force,
     shift_force_to_parent,
 )
+from linkwork.kernels.constrained.lcaba_factor import force_columns_to_parent
 from linkwork.kernels.constrained.problem import (
     INPUTS,
     OUTPUTS,
@@ -59,11 +63,15 @@ from linkwork.plans.clusters import CLUSTER_TREE
 
 CLUSTERED: dict[str, Shape] = EXPLICIT | {
     "Mc": ("nv", "nv"),
-    "Fc": ("nv", 6),
+    "Fc": ("nwide", 6),
     "MGc": ("nv", "nv"),
     "Dc": ("nv", "nv"),
-    "Uc": ("nv", 6),
-    "DUc": ("nv", 6),
+    "Uc": ("nwide", 6),
+    "DUc": ("nwide", 6),
+    "IAc": ("nblocks", 6, 6),
+    "X": (6, 6),
+    "X2": (6, 6),
+    "fc": (6,),
     "uc": ("nv",),
 }
 """Work arrays of articulated clusters."""
@@ -71,10 +79,8 @@ CLUSTERED: dict[str, Shape] = EXPLICIT | {
 
 @kernel
 def cluster_mass_matrix(tree: Array, w: Array, c: int) -> None:
-    """``M`` and ``F`` of a cluster's joints by composite bodies, whose inertias go to the parent."""
-    start = tree.member_start[c]
-    end = start + tree.member_count[c]
-    parent = tree.cluster_parent[c]
+    """``M`` and ``F`` of a cluster's joints by composite bodies, whose inertias go to the output bodies."""
+    end = tree.member_start[c] + tree.member_count[c]
     for e in range(tree.zero_start[c], tree.zero_start[c] + tree.zero_count[c]):
         w.Mc[tree.zero_first[e], tree.zero_second[e]] = 0.0
         w.Mc[tree.zero_second[e], tree.zero_first[e]] = 0.0
@@ -85,13 +91,17 @@ def cluster_mass_matrix(tree: Array, w: Array, c: int) -> None:
         symmetrize(H)
         for k in range(dof_of(kind)):
             o = tree.iv[i] + k
-            F = w.Fc[o]
+            for x in range(tree.output_count[c]):
+                if x != tree.body_output[i]:
+                    for j in range(6):
+                        w.Fc[tree.nv * x + o, j] = 0.0
+            F = w.Fc[tree.nv * tree.body_output[i] + o]
             for j in range(6):
                 F[j] = H[j, axis_of(kind, k)]
                 if kind == HELICAL:
                     F[j] += tree.pitch[i] * H[j, 5]
             j = i
-            while j != parent:
+            while tree.body_cluster[j] == c:
                 for m in range(dof_of(tree.kind[j])):
                     x = generalized_force(tree, j, m, F)
                     w.Mc[tree.iv[j] + m, o] = x
@@ -99,7 +109,46 @@ def cluster_mass_matrix(tree: Array, w: Array, c: int) -> None:
                 shift_force_to_parent(tree, w, j, F)
                 j = tree.parent[j]
             w.Mc[o, o] += w.joint_inertia[o]
+        couplings_of_body(tree, w, c, i)
         composite_to_parent(tree, w, i)
+
+
+@kernel
+def couplings_of_body(tree: Array, w: Array, c: int, i: int) -> None:
+    """``M`` and ``F`` of the joint of body ``i`` by its couplings with others, which go on to its parent."""
+    h = tree.parent[i]
+    for e in range(tree.coupled_start[i], tree.coupled_start[i] + tree.coupled_count[i]):
+        I = w.IAc[tree.coupled_block[e]]
+        for k in range(dof_of(tree.kind[i])):
+            o = tree.iv[i] + k
+            for j in range(6):
+                w.fc[j] = I[axis_of(tree.kind[i], k), j]
+                if tree.kind[i] == HELICAL:
+                    w.fc[j] += tree.pitch[i] * I[5, j]
+            b = tree.coupled_body[e]
+            while tree.body_cluster[b] == c:
+                for m in range(dof_of(tree.kind[b])):
+                    x = generalized_force(tree, b, m, w.fc)
+                    w.Mc[tree.iv[b] + m, o] += x
+                    w.Mc[o, tree.iv[b] + m] += x
+                shift_force_to_parent(tree, w, b, w.fc)
+                b = tree.parent[b]
+            for j in range(6):
+                w.Fc[tree.nv * tree.coupled_output[e] + o, j] += w.fc[j]
+        if tree.coupled_next[e] > -2:
+            force_columns_to_parent(tree, w, i, I, w.X)
+            if tree.coupled_next[e] < 0:  # both are one body now: its own inertia, both halves
+                for j in range(6):
+                    for m in range(j, 6):
+                        w.H[h, j, m] += w.X[j, m] + w.X[m, j]
+            else:
+                P = w.IAc[tree.coupled_next[e]]
+                for j in range(6):
+                    for m in range(6):
+                        if tree.coupled_transposed[e] != 0:
+                            P[m, j] += w.X[j, m]
+                        else:
+                            P[j, m] += w.X[j, m]
 
 
 @kernel
@@ -122,12 +171,15 @@ def project_on_independent(tree: Array, w: Array, c: int) -> None:
     dep_end = dep + tree.dep_count[c]
     for b in range(ind, ind_end):  # U = G' F and M G
         k = tree.ind_dof[b]
-        for j in range(6):
-            w.Uc[k, j] = w.Fc[k, j]
+        for y in range(tree.output_count[c]):
+            o = tree.nv * y
+            for j in range(6):
+                w.Uc[o + k, j] = w.Fc[o + k, j]
+            for d in range(dep, dep_end):
+                for j in range(6):
+                    w.Uc[o + k, j] += w.Gc[tree.dep_dof[d], k] * w.Fc[o + tree.dep_dof[d], j]
         for d in range(dep, dep_end):
             i = tree.dep_dof[d]
-            for j in range(6):
-                w.Uc[k, j] += w.Gc[i, k] * w.Fc[i, j]
             x = w.Mc[i, k]
             for e in range(dep, dep_end):
                 x = x + w.Mc[i, tree.dep_dof[e]] * w.Gc[tree.dep_dof[e], k]
@@ -190,52 +242,69 @@ def project_forces(tree: Array, w: Array, c: int) -> None:
 def forward_substitute_rows(tree: Array, w: Array, c: int) -> None:
     """``L^-1 U`` of a cluster, in place."""
     ind = tree.ind_start[c]
-    for a in range(tree.ind_count[c]):
-        i = tree.ind_dof[ind + a]
-        for b in range(a):
-            k = tree.ind_dof[ind + b]
-            for j in range(6):
-                w.Uc[i, j] -= w.Dc[i, k] * w.Uc[k, j]
+    for x in range(tree.output_count[c]):
+        o = tree.nv * x
+        for a in range(tree.ind_count[c]):
+            i = tree.ind_dof[ind + a]
+            for b in range(a):
+                k = tree.ind_dof[ind + b]
+                for j in range(6):
+                    w.Uc[o + i, j] -= w.Dc[i, k] * w.Uc[o + k, j]
 
 
 @kernel
 def articulate_cluster(tree: Array, w: Array, c: int) -> None:
-    """``I^a`` of a cluster (line 30; Eq. 55), at its parent; leaves ``D^-1 L^-1 U`` in DUc."""
-    H = w.H[tree.cluster_parent[c]]
-    for b in range(tree.ind_start[c], tree.ind_start[c] + tree.ind_count[c]):
-        k = tree.ind_dof[b]
-        U = w.Uc[k]
-        for j in range(6):
-            w.DUc[k, j] = w.Dc[k, k] * U[j]
-            for m in range(j, 6):
-                H[j, m] -= w.DUc[k, j] * U[m]
+    """``I^a`` of a cluster (line 30; Eq. 55), at its output bodies; leaves ``D^-1 L^-1 U`` in DUc."""
+    ind = tree.ind_start[c]
+    ind_end = ind + tree.ind_count[c]
+    pair = tree.output_pair_start[c]
+    for x in range(tree.output_count[c]):
+        o = tree.nv * x
+        H = w.H[tree.output_body[tree.output_start[c] + x]]
+        for b in range(ind, ind_end):
+            k = tree.ind_dof[b]
+            U = w.Uc[o + k]
+            for j in range(6):
+                w.DUc[o + k, j] = w.Dc[k, k] * U[j]
+                for m in range(j, 6):
+                    H[j, m] -= w.DUc[o + k, j] * U[m]
+        for y in range(x):
+            I = w.IAc[tree.output_pair[pair + x * (x - 1) // 2 + y]]
+            for b in range(ind, ind_end):
+                k = tree.ind_dof[b]
+                for j in range(6):
+                    for m in range(6):
+                        I[j, m] -= w.DUc[o + k, j] * w.Uc[tree.nv * y + k, m]
 
 
 @kernel
 def articulated_cluster_force(tree: Array, w: Array, c: int) -> None:
-    """``p^a`` of a cluster (line 31; Eq. 56), at its parent."""
-    f = w.f[tree.cluster_parent[c]]
-    for d in range(tree.dep_start[c], tree.dep_start[c] + tree.dep_count[c]):
-        i = tree.dep_dof[d]
-        for j in range(6):
-            f[j] += w.Fc[i, j] * w.gc[i]
-    for b in range(tree.ind_start[c], tree.ind_start[c] + tree.ind_count[c]):
-        k = tree.ind_dof[b]
-        for j in range(6):
-            f[j] += w.DUc[k, j] * w.uc[k]
+    """``p^a`` of a cluster (line 31; Eq. 56), at its output bodies."""
+    for x in range(tree.output_count[c]):
+        o = tree.nv * x
+        f = w.f[tree.output_body[tree.output_start[c] + x]]
+        for d in range(tree.dep_start[c], tree.dep_start[c] + tree.dep_count[c]):
+            i = tree.dep_dof[d]
+            for j in range(6):
+                f[j] += w.Fc[o + i, j] * w.gc[i]
+        for b in range(tree.ind_start[c], tree.ind_start[c] + tree.ind_count[c]):
+            k = tree.ind_dof[b]
+            for j in range(6):
+                f[j] += w.DUc[o + k, j] * w.uc[k]
 
 
 @kernel
 def cluster_accelerations(tree: Array, w: Array, c: int, qdd: Array) -> None:
-    """Accelerations of a cluster from that of its parent (lines 40 to 42)."""
+    """Accelerations of a cluster from those of its output bodies (lines 40 to 42)."""
     ind = tree.ind_start[c]
     n = tree.ind_count[c]
-    a = w.a[tree.cluster_parent[c]]
     for b in range(ind, ind + n):
         k = tree.ind_dof[b]
         x = w.uc[k]
-        for j in range(6):
-            x = x - w.Uc[k, j] * a[j]
+        for o in range(tree.output_count[c]):
+            a = w.a[tree.output_body[tree.output_start[c] + o]]
+            for j in range(6):
+                x = x - w.Uc[tree.nv * o + k, j] * a[j]
         qdd[k] = w.Dc[k, k] * x
     back_substitute_at(tree.ind_dof, ind, n, w.Dc, qdd)
     dependent_accelerations(tree, w, c, qdd)
@@ -246,14 +315,15 @@ def cluster_accelerations(tree: Array, w: Array, c: int, qdd: Array) -> None:
 @kernel
 def cluster_constraint_forces(tree: Array, w: Array, c: int, qdd: Array, multipliers: Array) -> None:
     """Multipliers of a cluster's rows from ``M q'' + F' a - u``, what they exert on its dependent joints."""
-    a = w.a[tree.cluster_parent[c]]
     dep = tree.dep_start[c]
     dep_end = dep + tree.dep_count[c]
     for d in range(dep, dep_end):
         i = tree.dep_dof[d]
         x = -w.uc[i]
-        for j in range(6):
-            x = x + w.Fc[i, j] * a[j]
+        for o in range(tree.output_count[c]):
+            a = w.a[tree.output_body[tree.output_start[c] + o]]
+            for j in range(6):
+                x = x + w.Fc[tree.nv * o + i, j] * a[j]
         for e in range(dep, dep_end):
             x = x + w.Mc[i, tree.dep_dof[e]] * qdd[tree.dep_dof[e]]
         for b in range(tree.ind_start[c], tree.ind_start[c] + tree.ind_count[c]):
@@ -281,6 +351,10 @@ def cluster_aba(tree: Array, w: Array, problem: Problem, result: Result) -> None
 def cluster_aba_sweeps(tree: Array, w: Array, tau: Array, result: Result) -> None:
     """Backward and second forward pass: accelerations and multipliers, after ``G`` and ``g``."""
     init_rigid_inertias(tree, w)  # lines 20, 21
+    for e in range(tree.nblocks):
+        for j in range(6):
+            for k in range(6):
+                w.IAc[e, j, k] = 0.0
     for r in range(tree.nc):
         result.multipliers[r] = 0.0
     for c in range(tree.nclusters):  # backward pass, lines 24 to 35

@@ -53,7 +53,7 @@ def max_constraint_error(tree: Array, w: Array) -> Scalar:
     """The largest error of enabled constraints, without units."""
     gap = 0.0
     for r in range(tree.nc):
-        if tree.row_cluster_parent[r] >= 0:
+        if tree.row_cluster[r] >= 0:
             x = tree.row_scale[r] * w.error[r]
             gap = maximum(gap, magnitude(x))
     return gap

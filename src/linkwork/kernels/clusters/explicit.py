@@ -51,7 +51,7 @@ EXPLICIT: dict[str, Shape] = {
 
 @kernel
 def cluster_jacobian(tree: Array, w: Array) -> None:
-    """``Kc``: rows on the joints of their clusters, as K of bodies is propagated to the cluster's parent."""
+    """``Kc``: rows on the joints of their clusters, from K of bodies propagated to its output bodies."""
     for c in range(tree.nclusters):
         for e in range(tree.cluster_row_start[c], tree.cluster_row_start[c] + tree.cluster_row_count[c]):
             r = tree.cluster_row[e]
@@ -60,16 +60,16 @@ def cluster_jacobian(tree: Array, w: Array) -> None:
             for f in range(tree.dep_start[c], tree.dep_start[c] + tree.dep_count[c]):
                 w.Kc[r, tree.dep_dof[f]] = 0.0
     for t in range(tree.nterms):
-        if tree.row_cluster_parent[tree.term_row[t]] >= 0:
+        if tree.row_cluster[tree.term_row[t]] >= 0:
             w.Kc[tree.term_row[t], tree.term_v[t]] += w.dphi[t]
     for m in range(tree.nk_link):
         r = tree.k_row[m]
         i = tree.k_body[m]
-        parent = tree.row_cluster_parent[r]
-        if parent >= 0 and i > parent:
+        c = tree.row_cluster[r]
+        if tree.body_cluster[i] == c:
             set_angular(angular(w.K[m]), w.y6)
             set_linear(linear(w.K[m]), w.y6)
-            while i != parent:
+            while tree.body_cluster[i] == c:
                 for k in range(dof_of(tree.kind[i])):
                     w.Kc[r, tree.iv[i] + k] += generalized_force(tree, i, k, w.y6)
                 shift_force_to_parent(tree, w, i, w.y6)
