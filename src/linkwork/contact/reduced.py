@@ -29,6 +29,7 @@ from linkwork.contact.thresholds import (
 from linkwork.dynamics.iterations import SolverSettings, relative_regularization
 from linkwork.model.contacts import ContactPairs
 from linkwork.model.model import Model
+from linkwork.plans.contact_balls import BallBox, ball_boxes, limited_balls
 from linkwork.plans.contact_lcaba import box_tables
 from linkwork.plans.contact_reduced import RowScales, reduced_tree
 from linkwork.plans.contact_tendons import TendonBox, tendon_boxes
@@ -45,13 +46,14 @@ FEW_SLOTS = 16
 def takes_reduced_matrix(robot: Model) -> bool:
     """Whether native steps of a robot are made by the reduced matrix; else LCABA is faster: few points, and loops.
 
-    Steps by LCABA have neither dry friction nor exact limits of tendons. Cassie with its loops and eight points takes
-    13 microseconds a step by LCABA, and 22 by the reduced matrix.
+    Steps by LCABA have neither dry friction nor exact limits of tendons, nor limits of ball joints. Cassie with its
+    loops and eight points takes 13 microseconds a step by LCABA, and 22 by the reduced matrix.
 
     Args:
         robot: The mechanism.
     """
-    return robot.nc == 0 or contact_points(robot).nslots > FEW_SLOTS or bool(tendon_boxes(robot, True))
+    wide = tendon_boxes(robot, True) or limited_balls(robot)
+    return robot.nc == 0 or contact_points(robot).nslots > FEW_SLOTS or bool(wide)
 
 
 def reduced_plan(
@@ -80,26 +82,34 @@ def reduced_plan(
     """
     scales = contact_scales(robot)
     joint_boxes, of_tendons = box_tables(moved, limited, True), tendon_boxes(moved, tendon_limits)
+    of_balls = ball_boxes(moved, limited)
     dofs, tendons = np.array(joint_boxes["box_v"], dtype=np.int64), [box.tendon for box in of_tendons]
-    nothing = np.zeros(0)
+    inertias, nothing = joint_inverse_inertias(robot), np.zeros(0)
+    balls = np.reshape([inertias[robot.v_slice(box.joint)] for box in of_balls], (-1, 3))
     rows = RowScales(
         pairs=scales.pairs,
-        boxes=np.append(joint_inverse_inertias(robot)[dofs], tendon_inverse_inertias(robot)[tendons]),
-        box_units=np.append(velocity_units(robot)[dofs], tendon_units(robot)[tendons]),
+        boxes=np.concatenate([inertias[dofs], tendon_inverse_inertias(robot)[tendons], balls.mean(axis=1)]),
+        balls=balls,
+        box_units=np.concatenate(
+            [velocity_units(robot)[dofs], tendon_units(robot)[tendons], np.full(len(balls), scales.length)]
+        ),
         row_compliance=loop_row_regularization(robot, solver.regularization, "float64") if robot.nc else nothing,
         rows=scales_of(robot).rows if robot.nc else nothing,
         row_units=scales.length / typical_row_units(robot) if robot.nc else nothing,
         length=scales.length,
-        soft=_soft_tables(robot, joint_boxes, of_tendons) if soft else None,
+        soft=_soft_tables(robot, joint_boxes, of_tendons, of_balls) if soft else None,
     )
     return reduced_tree(moved, rows, solver.max_iterations, frames, limited, implicit, meshes, tendon_limits)
 
 
-def _soft_tables(robot: Model, joint_boxes: dict[str, Any], of_tendons: list[TendonBox]) -> dict[str, Any]:
+def _soft_tables(
+    robot: Model, joint_boxes: dict[str, Any], of_tendons: list[TendonBox], of_balls: list[BallBox]
+) -> dict[str, Any]:
     """Arrays of soft contacts, limits, dry friction and constraints."""
     pairs = soft_weights(robot)
-    sizes = {"nsoft": len(pairs), "nsoft_boxes": len(joint_boxes["box_v"]) + len(of_tendons), "nsoft_rows": robot.nc}
-    return {**sizes, "soft_D": pairs, **soft_boxes(robot, joint_boxes, of_tendons), **soft_rows(robot)}
+    boxes = soft_boxes(robot, joint_boxes, of_tendons, of_balls)
+    sizes = {"nsoft": len(pairs), "nsoft_boxes": len(boxes["box_weight"]), "nsoft_rows": robot.nc}
+    return {**sizes, "soft_D": pairs, **boxes, **soft_rows(robot)}
 
 
 def reduced_settings(robot: Model, dt: float, solver: SolverSettings, time: float, dtype: str) -> Array:

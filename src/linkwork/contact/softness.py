@@ -23,6 +23,7 @@ from linkwork.model.inertia import Inertia
 from linkwork.model.model import Model
 from linkwork.model.placement import Placement
 from linkwork.model.soft_contact import USUAL_CONSTRAINT
+from linkwork.plans.contact_balls import BallBox
 from linkwork.plans.contact_tendons import TendonBox
 from linkwork.quantities.actuation import tendon_jacobian
 from linkwork.quantities.evaluator import Evaluator
@@ -96,13 +97,16 @@ def tendon_weights(robot: Model) -> Floats:
     return np.asarray(np.diag(J[:, moved] @ np.linalg.solve(M[np.ix_(moved, moved)], J[:, moved].T)))
 
 
-def soft_boxes(robot: Model, joint_boxes: Mapping[str, list[Any]], of_tendons: Sequence[TendonBox]) -> dict[str, Any]:
+def soft_boxes(
+    robot: Model, joint_boxes: Mapping[str, list[Any]], of_tendons: Sequence[TendonBox], of_balls: Sequence[BallBox]
+) -> dict[str, Any]:
     """Arrays ``box_`` of soft limits and soft dry friction, for `plans.contact_reduced`.
 
     Args:
         robot: The mechanism.
         joint_boxes: Which limits and dry friction of joints there are (`plans.contact_lcaba.box_tables`).
         of_tendons: Those of tendons (`plans.contact_tendons.tendon_boxes`).
+        of_balls: Limits of ball joints (`plans.contact_balls.ball_boxes`).
     """
     joints = {v: joint for joint in robot.joints for v in range(robot.nv)[robot.v_slice(joint.name)]}
     soft = [
@@ -112,9 +116,11 @@ def soft_boxes(robot: Model, joint_boxes: Mapping[str, list[Any]], of_tendons: S
     for box in of_tendons:
         tendon = robot.tendons[box.tendon]
         soft.append(tendon.soft_limit if box.limits else tendon.soft_friction)
+    soft += [robot.joint(box.joint).soft_limit for box in of_balls]
     own = [one or USUAL_CONSTRAINT for one in soft]
     weights = [joint_weights(robot)[v] for v in joint_boxes["box_v"]]
     weights += [tendon_weights(robot)[box.tendon] for box in of_tendons]
+    weights += [joint_weights(robot)[robot.v_slice(box.joint).start] for box in of_balls]
     return {
         "box_weight": weights,
         "box_reference": np.reshape([one.reference for one in own], (-1, 2)),

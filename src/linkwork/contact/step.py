@@ -102,7 +102,8 @@ class ContactStep(BaseEvaluator):
 
     Semi-implicit Euler at the level of velocities. Contacts obey Signorini's condition, Coulomb's law and the principle
     of maximum dissipation at the end of the step; loops close, joint limits hold, and the dry friction of joints acts.
-    Springs and dampers of joints are implicit, as in `simulate`.
+    Springs and dampers of joints are implicit, as in `simulate`. Constraints that follow functions of time are where
+    these are a step after ``robot.time``.
 
     Args:
         robot: The mechanism, with its contact pairs.
@@ -171,8 +172,9 @@ class ContactStep(BaseEvaluator):
         arguments = {"robot": robot, **options.arguments(), "wrenches": frames}
 
         def program() -> Program:
-            warn_unmodeled(robot, self.reduced, tendon_limits=limits)
+            warn_unmodeled(robot, self.reduced, tendon_limits=limits, ball_limits=limits)
             moved = with_implicit_armature(robot, options.dt) if passive else without_passive_forces(robot)
+            moved = replace(moved, time=robot.time + options.dt)  # targets of constraints are those after the step
             if self.reduced:
                 named = True if limits else ()
                 own = with_friction_rows(moved if joint_friction else without_joint_friction(moved), inputs.chosen)

@@ -11,9 +11,12 @@ from linkwork.errors import ModelWarning
 from linkwork.inputs import outer_level
 from linkwork.model.contacts import ContactPairs
 from linkwork.model.model import Model
+from linkwork.plans.contact_balls import limited_balls
 
 
-def warn_unmodeled(robot: Model, reduced: bool, what: str = "steps", tendon_limits: bool = False) -> None:
+def warn_unmodeled(
+    robot: Model, reduced: bool, what: str = "steps", tendon_limits: bool = False, ball_limits: bool = False
+) -> None:
     """Warn of numbers of pairs that a step leaves out.
 
     Args:
@@ -21,6 +24,7 @@ def warn_unmodeled(robot: Model, reduced: bool, what: str = "steps", tendon_limi
         reduced: Whether steps are made by the reduced matrix, which leaves out nothing.
         what: The function that ignores them.
         tendon_limits: Whether limits of tendons are among what it leaves out.
+        ball_limits: Whether limits of ball joints are.
     """
     if reduced:
         return
@@ -41,6 +45,8 @@ def warn_unmodeled(robot: Model, reduced: bool, what: str = "steps", tendon_limi
     said += [f"dry friction of tendon '{tendon.name}'" for tendon in robot.tendons if tendon.friction][:1]
     if tendon_limits:
         said += [f"limits of tendon '{tendon.name}'" for tendon in robot.tendons if tendon.is_limited][:1]
+    if ball_limits:
+        said += [f"the limit of ball joint '{joint.name}'" for joint in limited_balls(robot)][:1]
     said += [f"adhesion by actuator '{actuator.name}'" for actuator in robot.actuators if actuator.body][:1]
     if said:
         message = f"{what} of robot '{robot.name}' leave out {'; '.join(said)}"

@@ -11,7 +11,7 @@ import numpy as np
 from linkwork.errors import ModelError, UnknownOption
 from linkwork.inputs import suggest
 from linkwork.model.arrays import Floats, frozen, numbers
-from linkwork.model.joints import Joint
+from linkwork.model.joints import Joint, Spherical
 from linkwork.model.lie import VECTOR
 from linkwork.model.parts import Limits
 from linkwork.model.soft_contact import SoftConstraint
@@ -32,6 +32,8 @@ class JointOptions(TypedDict, total=False):
     """Lower limits of position; by default none."""
     upper: PerCoordinate | None
     """Upper limits of position; by default none."""
+    angle: float | None
+    """Of a spherical joint: the largest angle of its rotation from the neutral orientation; by default any."""
     velocity: PerCoordinate | None
     """Limits of the magnitude of velocity; by default none."""
     effort: PerCoordinate | None
@@ -80,7 +82,10 @@ def limits_of(name: str, type: Joint, options: JointOptions) -> Limits:
         _per_coordinate(options.get("velocity"), type.nv, np.inf, f"{what}: velocity limit"),
         _per_coordinate(options.get("effort"), type.nv, np.inf, f"{what}: effort limit"),
         (low, high),
+        np.inf if (angle := options.get("angle")) is None else float(angle),
     )
+    if not (limits.angle > 0 and (isinstance(type, Spherical) or np.isinf(limits.angle))):
+        raise ModelError(f"{what}: angle is {limits.angle:g}; it is that of a spherical joint, and > 0", subject=name)
     if not low <= high:
         raise ModelError(f"{what}: actuation goes from {low} to {high}; the first must not be greater", subject=name)
     if type.nv != 1 and np.isfinite(limits.actuation).any():

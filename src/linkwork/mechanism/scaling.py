@@ -283,6 +283,7 @@ def _joint(joint: TreeJoint, by: Scaling) -> TreeJoint:
             limits.velocity * v / by.time,
             limits.effort * by.energy / v,
             (limits.actuation[0] * by.energy / v[0], limits.actuation[1] * by.energy / v[0]),
+            limits.angle,
         ),
         armature=joint.armature * stiffness * by.time**2,
         damping=joint.damping * stiffness * by.time,

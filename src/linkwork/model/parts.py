@@ -34,6 +34,8 @@ class Limits:
     effort: Floats
     actuation: tuple[float, float] = (-np.inf, np.inf)
     """Of the sum of actuator torques on a joint with one degree of freedom."""
+    angle: float = np.inf
+    """Of a spherical joint: the largest angle of its rotation."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,6 +22,7 @@ from linkwork.model.model import Model
 from linkwork.plans.actuation import actuated_layout, with_actuators
 from linkwork.plans.bodies import BodyTable, size_of
 from linkwork.plans.constraints import CONSTRAINED_TREE, constrained_tree
+from linkwork.plans.contact_balls import BALL_BOX_FLOATS, BALL_BOX_INTEGERS, BALL_BOX_SIZES, ball_boxes, ball_tables
 from linkwork.plans.contact_friction import FRICTION_FLOATS, FRICTION_INTEGERS, friction_tables
 from linkwork.plans.contact_groups import GROUP_FLOATS, GROUP_INTEGERS, GROUP_SIZES, group_tables
 from linkwork.plans.contact_lcaba import box_tables
@@ -30,7 +31,7 @@ from linkwork.plans.contact_tendons import (
     TENDON_BOX_SIZES,
     limbs_of_tendons,
     tendon_boxes,
-    with_tendon_boxes,
+    with_wide_boxes,
 )
 from linkwork.plans.contacts import CONTACT_FLOATS, CONTACT_INTEGERS, CONTACT_SIZES, MeshKind, contact_tables
 from linkwork.plans.implicit_damping import ImplicitDamping
@@ -73,6 +74,7 @@ REDUCED_TREE = actuated_layout(
             *PROBLEM_SIZES,
             "nboxes",
             *TENDON_BOX_SIZES,
+            *BALL_BOX_SIZES,
             "nfurther",  # the most iterations of a step by smoothed equations
             "nbouncing",  # pairs with restitution
             "nsoft",  # pairs, limits and dry friction, and rows of constraints, where these are soft; else none
@@ -109,7 +111,8 @@ REDUCED_TREE = actuated_layout(
             "adhesion_actuator": ("nadhesions",),
             "adhesion_body": ("nadhesions",),
             **TENDON_BOX_INTEGERS,
-            "box_v": ("nboxes",),  # as in `contact_lcaba`; -1 of tendons
+            **BALL_BOX_INTEGERS,
+            "box_v": ("nboxes",),  # as in `contact_lcaba`; -1 of tendons and ball joints
             "box_q": ("nboxes",),
             "dof_box_start": ("nv",),  # limits and dry friction of a degree of freedom
             "dof_boxes": ("nv",),
@@ -124,6 +127,7 @@ REDUCED_TREE = actuated_layout(
             **CONTACT_FLOATS,
             **GROUP_FLOATS,
             **FRICTION_FLOATS,
+            **BALL_BOX_FLOATS,
             "pair_D": ("ncontacts",),  # mean of the diagonal of J M⁻¹ J' of a contact
             "soft_D": ("nsoft",),  # inverse inertia of the normal that makes contacts soft
             "box_weight": ("nsoft_boxes",),  # the same of limits and dry friction, and how soft they are
@@ -157,6 +161,8 @@ class RowScales(NamedTuple):
 
     pairs: Floats
     boxes: Floats
+    balls: Floats
+    """(limited balls, 3)"""
     box_units: Floats
     row_compliance: Floats
     rows: Floats
@@ -204,7 +210,8 @@ def reduced_tree(
     cells = min(math.isqrt(int(tree.n)) + 1, MAX_CELLS)
     limbs = limb_tables(tree)
     joint_boxes, of_tendons = box_tables(model, limited, True), tendon_boxes(model, tendon_limits)
-    boxes = with_tendon_boxes(joint_boxes, of_tendons)
+    of_balls = ball_boxes(model, limited)
+    boxes = with_wide_boxes(joint_boxes, [*of_tendons, *of_balls])
     tendon_limbs = limbs_of_tendons(model, tree, bodies, limbs["dof_limb"], of_tendons)
     loops = _loop_sets(model, tree, limbs)
     friction = friction_tables(model)
@@ -213,7 +220,8 @@ def reduced_tree(
     depths = _depths(limbs)
     depth, reach = max(depths, default=0), max(limbs["limb_reach"], default=0)
     most = min(2 * depth, nlimbs)
-    coupled = [*loops["sides"], *tendon_limbs]
+    balls = ball_tables(model, limbs["dof_limb"], of_balls)
+    coupled = [*loops["sides"], *tendon_limbs, *([limb] for limb in balls["ball_box_limb"])]
     sides = [len(some) for some in coupled]
     widths = [sum(int(limbs["limb_size"][limb]) for limb in some) for some in coupled]
     nside_pairs = nlisted * (most * (most - 1) // 2) + sum(n * (n - 1) // 2 for n in sides)
@@ -234,6 +242,7 @@ def reduced_tree(
         **limbs,
         **level_tables(tree),
         **boxes,
+        **balls,
         njoint_boxes=len(joint_boxes["box_v"]),
         tendon_box=[box.tendon for box in of_tendons],
         tendon_box_limits=[box.limits for box in of_tendons],
@@ -250,6 +259,7 @@ def reduced_tree(
         **_adhesions(model, bodies, first, second, friction),
         pair_D=scales.pairs,
         box_D=scales.boxes,
+        ball_D=scales.balls,
         box_unit=scales.box_units,
         row_R=scales.row_compliance,
         row_D=scales.rows,

@@ -6,7 +6,7 @@ They come after the boxes of joints (`contact_lcaba.box_tables`), with no degree
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +14,7 @@ import numpy as np
 from linkwork.model.model import Model
 from linkwork.model.thresholds import UNBOUNDED
 from linkwork.plans.bodies import BodyTable
+from linkwork.plans.contact_balls import BallBox
 from linkwork.plans.implicit_damping import dofs_of_tendon
 from linkwork.plans.layout import Integers, Shape
 from linkwork.plans.tree import Tree
@@ -62,12 +63,12 @@ def tendon_boxes(model: Model, limits: bool) -> list[TendonBox]:
     return boxes
 
 
-def with_tendon_boxes(joints: Mapping[str, list[Any]], boxes: list[TendonBox]) -> dict[str, list[Any]]:
-    """The fields ``box_`` of joints, and after them those of tendons.
+def with_wide_boxes(joints: Mapping[str, list[Any]], boxes: Sequence[TendonBox | BallBox]) -> dict[str, list[Any]]:
+    """The fields ``box_`` of joints, and after them those of boxes on several degrees of freedom.
 
     Args:
         joints: Result of `contact_lcaba.box_tables`.
-        boxes: Those of tendons.
+        boxes: Those of tendons and ball joints.
     """
     none = [-1] * len(boxes)
     more: dict[str, list[Any]] = {

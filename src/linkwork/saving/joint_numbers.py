@@ -55,7 +55,8 @@ def refuse_limits(joint: TreeJoint, report: Report, *, position: bool, velocity:
     """
     limits, where, kind = joint.limits, f"joint '{joint.name}'", joint.type.kind_name
     format = SHOWN[report.format]
-    if position and (np.isfinite(limits.lower).any() or np.isfinite(limits.upper).any()):
+    bounds = (*limits.lower, *limits.upper, limits.angle)
+    if position and np.isfinite(bounds).any():
         report.refuse("limits", where, f"limits of position of a {kind} joint are not in {format}")
     if effort and np.isfinite(limits.effort).any():
         report.refuse("limits", where, f"limits of effort of a {kind} joint are not in {format}")

@@ -206,7 +206,11 @@ class _Writer:
 
     def _numbers(self, element: Any, joint: TreeJoint) -> None:
         """Writes the numbers of a ball or free joint."""
-        refuse_limits(joint, self.report, position=True, velocity=True, effort=True)
+        refuse_limits(joint, self.report, position=np.isinf(joint.limits.angle), velocity=True, effort=True)
+        if np.isfinite(joint.limits.angle):
+            element.set("limited", "true")
+            element.set("range", numbers((0.0, joint.limits.angle)))
+            self._soft_limit(element, joint)
         free = isinstance(joint.type, Free)
         if free:
             refuse_number(joint, "armature", joint.armature, self.report)
@@ -223,6 +227,12 @@ class _Writer:
             if value != 0:
                 element.set(name, number(value))
         set_softness(element, joint.soft_friction, "friction")
+
+    def _soft_limit(self, element: Any, joint: TreeJoint) -> None:
+        """Softness and margin of the limits of a joint."""
+        set_softness(element, joint.soft_limit, "limit")
+        if joint.soft_limit is not None and joint.soft_limit.margin != 0:
+            element.set("margin", number(joint.soft_limit.margin))
 
     def _scalar(self, element: Any, joint: TreeJoint, k: int, at: Floats, axis: Floats, ref: float) -> None:
         """Degree of freedom ``k`` of a joint as a hinge or slide."""
@@ -249,10 +259,8 @@ class _Writer:
         ):
             if values[k] != 0:
                 element.set(name, number(values[k]))
-        set_softness(element, joint.soft_limit, "limit")
+        self._soft_limit(element, joint)
         set_softness(element, joint.soft_friction, "friction")
-        if joint.soft_limit is not None and joint.soft_limit.margin != 0:
-            element.set("margin", number(joint.soft_limit.margin))
         for name, terms in (("damping", joint.damping_terms), ("stiffness", joint.stiffness_terms)):
             if any(terms):
                 element.set(name, numbers((getattr(joint, name)[k], *terms)))

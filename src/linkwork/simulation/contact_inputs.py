@@ -18,6 +18,7 @@ from linkwork.inputs import float_array
 from linkwork.model.model import Model
 from linkwork.plans.tree import Tree
 from linkwork.quantities.arguments import Array
+from linkwork.quantities.motions import is_timed
 from linkwork.simulation.contacts import ContactRow
 from linkwork.simulation.settings import StepSettings
 from linkwork.simulation.thresholds import SEARCHED_GAP, SEARCHED_STEPS
@@ -35,7 +36,8 @@ def has_reduced_steps(robot: Model, settings: StepSettings) -> bool:
             f"soft contacts of '{robot.name}' are steps of native code: leave out compile(), CUDA and derivatives, "
             "or contact='soft'"
         )
-    return not settings.by_slots and (settings.contact == "soft" or takes_reduced_matrix(robot))
+    needed = settings.contact == "soft" or is_timed(robot)
+    return not settings.by_slots and (needed or takes_reduced_matrix(robot))
 
 
 class ContactInputs:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Warnings of what steps with contacts did not do, and of dry friction that steps without contacts leave out."""
+"""Warnings of what steps with contacts did not do, and of dry friction and limits that other steps leave out."""
 
 from __future__ import annotations
 
@@ -11,16 +11,28 @@ from linkwork.contact.points import at_most_three, words_of_jam, words_of_overfl
 from linkwork.errors import ModelWarning, StateWarning
 from linkwork.inputs import outer_level, plural
 from linkwork.model.model import Model
+from linkwork.plans.contact_balls import limited_balls
 from linkwork.quantities.arguments import Array
 from linkwork.simulation.contacts import ContactHistory
 
 
-def warn_of_joint_friction(robot: Model) -> None:
-    """A `ModelWarning` where joints or tendons have dry friction, in steps without contacts, which leave it out.
+def warn_of_rows_left_out(robot: Model, limits: bool) -> None:
+    """A `ModelWarning` of dry friction of joints and tendons and of limits of ball joints, which steps without contacts
+    leave out.
 
     Args:
         robot: The mechanism.
+        limits: Whether limits are to hold.
     """
+    balls = [f"'{joint.name}'" for joint in limited_balls(robot)] if limits else []
+    if balls:
+        warnings.warn(
+            f"limits of ball joints {at_most_three(balls)} of '{robot.name}' do not act in these steps; integrator "
+            "'euler', with method 'auto' and without contact=False, makes steps with them, limits=False leaves them "
+            "out without this warning",
+            ModelWarning,
+            stacklevel=outer_level(),
+        )
     names = [f"'{joint.name}'" for joint in robot.joints if np.any(robot.friction[robot.v_slice(joint.name)])]
     names += [f"tendon '{tendon.name}'" for tendon in robot.tendons if tendon.friction]
     if names:

@@ -49,6 +49,7 @@ from linkwork.kernels.contact.reduced.step import (
 from linkwork.model.joints import Prismatic
 from linkwork.model.model import Model
 from linkwork.plans import contact_reduced
+from linkwork.plans.contact_balls import limited_balls
 from linkwork.plans.contact_lcaba import HEAD
 from linkwork.plans.contact_reduced import TOTALS
 from linkwork.plans.contact_steps import TOTALS as SLOT_TOTALS
@@ -61,25 +62,29 @@ SOLVER, SLOT_SOLVER = 3, 2
 """Numbers about the solver: residual, iterations, and the kind of the step, which steps by slots do not have."""
 
 
-def has_contacts(robot: Model, contact: ContactLaw, integrator: SimulationIntegrator, method: str) -> bool:
+def has_contacts(
+    robot: Model, contact: ContactLaw, integrator: SimulationIntegrator, method: str, limits: object = True
+) -> bool:
     """Whether steps are those with contacts; an `InputError` where they are wanted and cannot be.
 
     Args:
         robot: The mechanism.
         contact: True: contact pairs, dry friction and exact limits of joints; ``"soft"``: the same and constraints,
-            all of them soft; False: none of them; or None: if the robot has contact pairs, or dry friction that the
-            integrator and the method know.
+            all of them soft; False: none of them; or None: if the robot has contact pairs, or dry friction or limits of
+            ball joints that the integrator and the method know.
         integrator: Integrator of the steps.
         method: Of forward dynamics.
+        limits: Whether joint limits hold, and how.
     """
     if contact not in (None, True, False, "soft"):
         raise InputError(f"contact is {contact!r}; it may be True, False, 'soft' or None")
     if contact is False:
         return False
     asked = (("integrator", integrator, ("euler",)), ("method", method, ("auto", "lcaba")))
+    balls = bool(limited_balls(robot)) and limits is not False
     if contact is None and not robot.contacts:
-        return has_dry_friction(robot) and all(value in known for _, value, known in asked)
-    limited = bool(np.isfinite(robot.lower).any() or np.isfinite(robot.upper).any())
+        return (has_dry_friction(robot) or balls) and all(value in known for _, value, known in asked)
+    limited = balls or bool(np.isfinite(robot.lower).any() or np.isfinite(robot.upper).any())
     limited = limited or any(tendon.is_limited for tendon in robot.tendons)
     bound = contact == "soft" and any(c.enabled for c in robot.constraints)
     if not robot.contacts and not has_dry_friction(robot) and not limited and not bound:
@@ -120,6 +125,11 @@ def limits_at_start(robot: Model, q: Array) -> bool | tuple[str, ...]:
             off = np.maximum(joint.limits.lower - at, at - joint.limits.upper).max(initial=0.0)
             if off > BEYOND_LIMITS * (length if isinstance(joint.type, Prismatic) else 1.0):
                 beyond.append(joint.name)
+    for joint in limited_balls(robot):
+        at = q[..., robot.q_slice(joint.name)]
+        angle = 2.0 * np.arctan2(np.linalg.norm(at[..., :3], axis=-1), np.abs(at[..., 3]))
+        if (angle - joint.limits.angle).max() > BEYOND_LIMITS:
+            beyond.append(joint.name)
     if not beyond:
         return True
     enabled = replace(robot, constraints=tuple(c for c in robot.constraints if c.enabled))

@@ -39,7 +39,7 @@ from linkwork.kernels.contact.reduced.step import REDUCED_STEP
 from linkwork.kernels.steps.contact_steps import BOUNDED_CONTACT_STEPS, REPEATED_CONTACT_STEPS, SINGLE_CONTACT_STEPS
 from linkwork.kernels.steps.control import Control, controlled, controller_torques
 from linkwork.kernels.steps.integrators import DIFFERENTIATED, STEPS, single
-from linkwork.kernels.steps.reduced_steps import REPEATED_REDUCED_STEPS
+from linkwork.kernels.steps.reduced_steps import REPEATED_REDUCED_STEPS, TIMED_DYNAMICS
 from linkwork.kernels.steps.rollouts import rollout
 from linkwork.kernels.steps.stage_dynamics import (
     DRIVEN_LOOPS_1,
@@ -60,6 +60,7 @@ from linkwork.model.model import Model
 from linkwork.model.tendons import without_springs
 from linkwork.plans.actuation import with_actuators
 from linkwork.plans.clusters import cluster_tree
+from linkwork.plans.contact_balls import limited_balls
 from linkwork.plans.contact_steps import contact_program_tree, contact_steps_tree
 from linkwork.plans.force_elements import has_force_elements, without_force_elements
 from linkwork.plans.implicit_damping import ImplicitDamping, with_armature
@@ -70,7 +71,7 @@ from linkwork.quantities.arguments import Array
 from linkwork.quantities.motions import is_timed
 from linkwork.quantities.parameters import ParameterInputs, ParameterNames
 from linkwork.simulation.contact_inputs import ContactInputs, has_reduced_steps
-from linkwork.simulation.contact_warnings import warn_of_joint_friction
+from linkwork.simulation.contact_warnings import warn_of_rows_left_out
 from linkwork.simulation.contacts import ContactRow
 from linkwork.simulation.open_loops import open_loops
 from linkwork.simulation.settings import StepSettings
@@ -165,7 +166,7 @@ class StepProgram:
             return self
         settings, names = replace(self.settings, by_slots=True), cast(ParameterNames, self.parameters.recipe)
         program = _restored(self.source, settings, names, self.control, self.control_every)
-        warn_unmodeled(self.source, False)
+        warn_unmodeled(self.source, False, ball_limits=self.settings.limits is not False)
         return program
 
     @cached_property
@@ -303,11 +304,12 @@ def step_program(robot: Model, settings: StepSettings, parameters: ParameterName
     """
     _check(settings)
     form = _form(robot, settings)
-    if form in ("contact", "minimal") and is_timed(robot):
-        how = "with contacts" if form == "contact" else "in minimal coordinates"
+    if is_timed(robot) and (form == "minimal" or (form == "contact" and settings.by_slots)):
+        straight = "with contacts that are compiled, run on a GPU or are differentiated"
+        how = straight if form == "contact" else "in minimal coordinates"
+        hint = "use native steps" if form == "contact" else "use method='auto', with project_every=1 for exact loops"
         raise UnsupportedFeature(
-            f"steps of '{robot.name}' {how} have no clock, and a constraint or force of it depends on time: "
-            + ("use contact=False" if form == "contact" else "use method='auto', with project_every=1 for exact loops")
+            f"steps of '{robot.name}' {how} have no clock, and a constraint or force of it depends on time: {hint}"
         )
     solver = _solver(robot, settings, form)
     at = robot.neutral() if settings.stops_at is None else np.array(settings.stops_at)
@@ -326,19 +328,21 @@ def step_program(robot: Model, settings: StepSettings, parameters: ParameterName
         tendons = with_exact_limits(robot, moved.tendons) if exact_tendons else moved.tendons
         # constraints close within a step: their gains have no meaning
         moved = replace(moved, constraints=robot.constraints, tendons=tendons)
-        exact = [joint.name for joint in robot.joints if settings.limits is not False and joint.name not in soft]
+        springs = soft - {joint.name for joint in limited_balls(robot)}  # of these there are none
+        exact = [joint.name for joint in robot.joints if settings.limits is not False and joint.name not in springs]
         rows = with_friction_rows(moved if settings.passive else without_passive_forces(moved), inputs.chosen)
         implicit = _implicit_damping(settings, form, inputs)
-        warn_unmodeled(robot, reduced)
+        warn_unmodeled(robot, reduced, ball_limits=settings.limits is not False)
         if reduced:
             plan = robot, rows, settings.wrenches, exact, solver, implicit
             tree = reduced_plan(*plan, soft=compliant, tendon_limits=exact_tendons)
         else:
             tree = contact_steps_tree(rows, settings.wrenches, exact, solver.max_iterations, stopped, implicit)
         contact = ContactInputs(robot, tree, settings.dt, solver, reduced)
-        key = settings.integrator, REDUCED_STEP.name if reduced else CONTACT_NEWTON.name
+        native = TIMED_DYNAMICS.name if is_timed(robot) else REDUCED_STEP.name
+        key = settings.integrator, native if reduced else CONTACT_NEWTON.name
     else:
-        warn_of_joint_friction(robot)
+        warn_of_rows_left_out(robot, settings.limits is not False)
         tree = _tree(robot, moved, settings, form, solver)
         implicit = _implicit_damping(settings, form, inputs)
         if implicit is not None:

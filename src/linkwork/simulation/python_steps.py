@@ -32,7 +32,7 @@ from linkwork.plans.implicit_damping import ImplicitDamping
 from linkwork.plans.tree import tree_of
 from linkwork.quantities.arguments import Array
 from linkwork.quantities.motions import is_timed
-from linkwork.simulation.contact_warnings import warn_of_joint_friction
+from linkwork.simulation.contact_warnings import warn_of_rows_left_out
 from linkwork.simulation.program import with_joint_forces
 from linkwork.simulation.propagators import Attempt
 from linkwork.simulation.settings import StepSettings
@@ -74,7 +74,7 @@ class PythonStepper:
             raise InputError(f"method '{method}' takes no {', '.join(settings.solver())}: these are for compiled steps")
         if integrator not in SCHEMES:
             raise InputError(f"no integrator {integrator!r}{among(integrator, SCHEMES)}")
-        warn_of_joint_friction(robot)
+        warn_of_rows_left_out(robot, settings.limits is not False)
         at = robot.neutral() if settings.stops_at is None else np.array(settings.stops_at)
         soft = soft_limits(robot, settings.limits, False)
         self._passive = passive_parameters(robot, settings.passive, soft, at, dt, integrator == "euler")

@@ -154,7 +154,7 @@ class StepSettings:
 
     def touching(self, robot: Model) -> bool:
         """Whether contact pairs of the robot touch; an `InputError` where they cannot."""
-        return has_contacts(robot, self.contact, self.integrator, self.method)
+        return has_contacts(robot, self.contact, self.integrator, self.method, self.limits)
 
     def started_at(self, robot: Model, q: Array) -> StepSettings:
         """Settings for a start at ``q``: with hard contacts, limits of joints in loops are springs if it is beyond."""

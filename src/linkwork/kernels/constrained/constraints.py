@@ -247,6 +247,17 @@ def constraint_velocities(tree: Array, w: Array, q: Array, v: Array, out: Array)
         out[tree.k_row[m]] += dot(angular(K), w.omega[i]) + dot(linear(K), w.u[i])
 
 
+@kernel
+def follow_motions(tree: Array, w: Array) -> None:
+    """``Jv`` and ``beta`` without rates of targets that move, after `constraint_velocities` and `constraint_bias`.
+
+    For steps whose velocities take rows from ``phi(q)`` to their targets after the step, which ``error`` has.
+    """
+    for m in range(tree.nmotions):
+        w.Jv[tree.motion_row[m]] += w.tape_dot[tree.motion_node[m]]
+        w.beta[tree.motion_row[m]] += w.tape_ddot[tree.motion_node[m]]
+
+
 _SPARE: dict[str, Shape] = {"e": ("nc",), "y6": (6,)}
 
 ERRORS = Algorithm(

@@ -4,7 +4,8 @@
 Velocity level, semi-implicit: ``v+ = v + dt a`` and ``q+`` along ``v+``, with joint accelerations ``a`` and forces of::
 
     M a + c = tau + J_l' lambda + J_c' f + sum s f_b            dynamics
-    J_l v+ = -error / loop_time - dt beta / 2                   loops, closed to second order
+    J_l v+ = -error / loop_time - dt beta / 2                   loops, closed to second order; errors of rows that move
+                                                                are those by their targets after the step
     K ∋ f ⟂ J_c v+ + b + Gamma(J_c v+) ∈ K*                     contacts: Signorini, Coulomb, maximum dissipation
     s v+ + gap / dt ⟂ f_b >= 0;    f_b in [-F, F]               limits and dry friction of joints (boxes)
 
@@ -37,7 +38,12 @@ from typing import Annotated, NamedTuple
 
 from linkwork.kernels.algorithm import Shape
 from linkwork.kernels.clusters.explicit import generalized_force
-from linkwork.kernels.constrained.constraints import constraint_bias, constraint_rows, constraint_velocities
+from linkwork.kernels.constrained.constraints import (
+    constraint_bias,
+    constraint_rows,
+    constraint_velocities,
+    follow_motions,
+)
 from linkwork.kernels.constrained.lcaba_factor import SPRINGS, joint_coupling_rows
 from linkwork.kernels.constrained.problem import WORK
 from linkwork.kernels.contact.cones import box_residual, contact_residual
@@ -210,6 +216,7 @@ def setup_contact_problem(tree: Array, w: Array, problem: ContactProblem, reduct
     constraint_bias(tree, w, q, v)
     velocities(tree, w, v)
     constraint_velocities(tree, w, q, v, w.Jv)
+    follow_motions(tree, w)
     joint_coupling_rows(tree, w)
     for r in range(tree.nc):
         w.k[r] = -((w.Jv[r] + w.error[r] / problem.settings.loop_time) / h) - 0.5 * w.beta[r]

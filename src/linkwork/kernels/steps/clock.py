@@ -111,6 +111,6 @@ class Clock(NamedTuple):
 
 
 TREE_CLOCK = Clock(start_clock, set_time, fields=NOW)
-"""The clock of trees, without constraints."""
+"""The clock of trees without constraints, and of steps with contacts, whose rows lead to targets after the step."""
 LOOP_CLOCK = Clock(start_clock, set_time, drive_state, drive_positions, clear_targets, mean_targets, NOW)
 """The clock of loops, rows of which may move."""

@@ -30,6 +30,7 @@ from linkwork.kernels.contact.reduced.step import (
 from linkwork.kernels.elementary import copy_numbers
 from linkwork.kernels.records import view_of
 from linkwork.kernels.scalar import Array, kernel, where, with_arrays
+from linkwork.kernels.steps.clock import TREE_CLOCK, set_time
 from linkwork.kernels.steps.contact_steps import applied_torques
 from linkwork.kernels.steps.integrators import Step, repeated
 from linkwork.kernels.steps.stage_dynamics import (
@@ -40,6 +41,7 @@ from linkwork.kernels.steps.stage_dynamics import (
     Dynamics,
     StepInputs,
     bounded_dampers,
+    with_clock,
 )
 from linkwork.kernels.tree.actuation import DRIVE_WORK, drive_joints, load_activations, store_activations
 from linkwork.kernels.tree.implicit_damping import DAMPING_WORK
@@ -64,6 +66,13 @@ def order_reduced(tree: Array, key: Array, v: Array, inputs: StepInputs) -> None
 
 
 @kernel
+def timed_reduced_euler(tree: Array, w: Array, q: Array, v: Array, inputs: StepInputs, flat: Array) -> None:
+    """`reduced_euler` with forces and targets of constraints at the end of the step."""
+    set_time(w, inputs.timing[DT])
+    reduced_euler(tree, w, q, v, inputs, flat)
+
+
+@kernel
 def reduced_euler(tree: Array, w: Array, q: Array, v: Array, inputs: StepInputs, flat: Array) -> None:
     """A step of semi-implicit Euler with contacts, limits, dry friction and loops."""
     load_activations(tree, w, flat)
@@ -83,26 +92,25 @@ def reduced_euler(tree: Array, w: Array, q: Array, v: Array, inputs: StepInputs,
 
 _WORK: dict[str, Shape] = {"applied": ("nv",), "given": ("ngiven", 7), "qs": ("nq",), "vs": ("nv",)} | IMPLICIT_WORK
 
+DYNAMICS = Dynamics(
+    REDUCED_STEP.name,
+    REDUCED_STEP.kernel,
+    REDUCED_WORK | DRIVE_WORK | DAMPING_WORK,
+    REDUCED_TREE,
+    constrained=True,
+    folded={},
+    actuation=drive_joints,
+    regularization=("nheld",),
+    begin=begin_reduced,
+    integers=REDUCED_INTEGERS,
+    order=order_reduced,
+)
+TIMED_DYNAMICS = with_clock(DYNAMICS, TREE_CLOCK)
+"""Of robots with constraints or forces that depend on time."""
+
 REDUCED_STEPS: dict[tuple[str, str], Step] = {
-    ("euler", REDUCED_STEP.name): Step(
-        "euler",
-        Dynamics(
-            REDUCED_STEP.name,
-            REDUCED_STEP.kernel,
-            REDUCED_WORK | DRIVE_WORK | DAMPING_WORK,
-            REDUCED_TREE,
-            constrained=True,
-            folded={},
-            actuation=drive_joints,
-            regularization=("nheld",),
-            begin=begin_reduced,
-            integers=REDUCED_INTEGERS,
-            order=order_reduced,
-        ),
-        reduced_euler,
-        _WORK,
-        STAGES,
-    )
+    ("euler", dynamics.name): Step("euler", dynamics, step, _WORK, STAGES)
+    for dynamics, step in ((DYNAMICS, reduced_euler), (TIMED_DYNAMICS, timed_reduced_euler))
 }
 """Steps by the reduced matrix, by integrator and dynamics."""
 

@@ -247,15 +247,20 @@ def _with_actuators(dynamics: Dynamics, layout: Layout) -> Dynamics:
     return dynamics._replace(name=name, work=work, layout=layout, actuation=drive_joints, dampers=bounded_dampers)
 
 
-def _with_clock(dynamics: Dynamics) -> Dynamics:
-    """The dynamics of robots with constraints or forces that depend on time."""
-    clock = LOOP_CLOCK if dynamics.constrained else TREE_CLOCK
+def with_clock(dynamics: Dynamics, clock: Clock) -> Dynamics:
+    """The dynamics of robots with constraints or forces that depend on time.
+
+    Args:
+        dynamics: Those of other robots.
+        clock: The time inputs of a step.
+    """
     return dynamics._replace(name=f"{dynamics.name}_timed", work=dynamics.work | CLOCK_WORK, clock=clock)
 
 
 def _timed_loops(iterations: int, refined: bool = False) -> Dynamics:
     """Loops with actuators in so many proximal iterations, rows of which may move."""
-    return _with_clock(_with_actuators(_loop_dynamics(iterations, refined, timed=True), ACTUATION_LCABA_TREE))
+    timed = _with_actuators(_loop_dynamics(iterations, refined, timed=True), ACTUATION_LCABA_TREE)
+    return with_clock(timed, LOOP_CLOCK)
 
 
 def _tree_dynamics() -> Dynamics:
@@ -346,6 +351,6 @@ DRIVEN_REFINED_LOOPS_1 = _with_actuators(REFINED_LOOPS_1, ACTUATION_LCABA_TREE)
 MINIMAL = _minimal_dynamics()
 """Forward dynamics of loops in minimal coordinates."""
 DRIVEN_MINIMAL = _with_actuators(MINIMAL, ACTUATION_CLUSTER_TREE)
-TIMED_TREES, TIMED_LOOPS_1, TIMED_LOOPS_3 = _with_clock(DRIVEN_TREES), _timed_loops(1), _timed_loops(3)
+TIMED_TREES, TIMED_LOOPS_1, TIMED_LOOPS_3 = with_clock(DRIVEN_TREES, TREE_CLOCK), _timed_loops(1), _timed_loops(3)
 TIMED_REFINED_LOOPS_1 = _timed_loops(1, refined=True)
 """For robots with constraints or forces that depend on time."""

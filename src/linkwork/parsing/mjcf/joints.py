@@ -20,10 +20,11 @@ from linkwork.model.arrays import Floats
 from linkwork.model.joints import Free, Joint, Prismatic, Revolute, Spherical
 from linkwork.model.placement import Placement
 from linkwork.model.rotations import axis_rotation, quaternion_of
+from linkwork.model.soft_contact import SoftConstraint
 from linkwork.model.thresholds import UNBOUNDED
 from linkwork.parsing.mjcf.settings import YES_NO_AUTO, Settings, softness_of
 from linkwork.parsing.mjcf.tree import Body, Item, Tree
-from linkwork.parsing.xml import Node, located, warn
+from linkwork.parsing.xml import Node, located
 
 _KINDS = ("free", "ball", "slide", "hinge")
 
@@ -118,9 +119,7 @@ def _read_joint(name: str, item: Item, body: Body, settings: Settings) -> MjcfJo
     position = item.frame.rotation @ np.array(node.vector("pos", (0.0, 0.0, 0.0))) + item.frame.position
     here = Placement(position)
     if kind == "ball":
-        if _is_limited(node, settings):
-            warn(node, "the limit of a ball joint, an angle, is not modeled: it turns freely")
-        return MjcfJoint(name, node, Spherical(), here, here, 0.0, _damping_and_friction(node, settings))
+        return MjcfJoint(name, node, Spherical(), here, here, 0.0, _ball_options(node, settings))
     direction = item.frame.rotation @ np.array(node.vector("axis", (0.0, 0.0, 1.0)))
     with located(node):
         type = Revolute(direction) if kind == "hinge" else Prismatic(direction)
@@ -137,13 +136,29 @@ def _read_joint(name: str, item: Item, body: Body, settings: Settings) -> MjcfJo
         child_at = Placement(position if kind == "hinge" else position + ref * type.axis, moved)
     options = _damping_and_friction(node, settings) | _effort(node, settings)
     options["rest"] = measure(node.number("springref", 0.0))
-    margin = measure(node.number("margin", 0.0))
-    options["soft_limit"] = softness_of(node, "solreflimit", "solimplimit", margin=margin)
+    options["soft_limit"] = _soft_limit(node)
     bounds = node.numbers("range", 2)
     if bounds is not None and _is_limited(node, settings):
         lower, upper = (open_end(bound) or measure(bound) for bound in bounds)
         options |= {"lower": lower, "upper": upper}
     return MjcfJoint(name, node, type, here, child_at, ref, options)
+
+
+def _ball_options(node: Node, settings: Settings) -> dict[str, Any]:
+    """The largest angle of a ball joint, the greater end of its range, with damping and friction."""
+    options = _damping_and_friction(node, settings)
+    bounds = node.numbers("range", 2)
+    if bounds is None or not _is_limited(node, settings):
+        return options
+    largest = max(settings.angle(bound, node) for bound in bounds)
+    if not 0.0 < largest < math.inf:
+        raise node.error(f"range of a ball joint ends at {largest:g}, needs an angle above zero")
+    return options | {"angle": largest, "soft_limit": _soft_limit(node)}
+
+
+def _soft_limit(node: Node) -> SoftConstraint | None:
+    """Softness of limits; their margin is in radians in files in degrees, too."""
+    return softness_of(node, "solreflimit", "solimplimit", margin=node.number("margin", 0.0))
 
 
 def _is_limited(node: Node, settings: Settings) -> bool:

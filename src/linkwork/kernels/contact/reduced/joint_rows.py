@@ -16,8 +16,10 @@ from linkwork.kernels.contact.reduced.problem import BOX, CONE, CONES, EQUALITY,
 from linkwork.kernels.contact.reduced.rows import ReducedSettings, add_side, begin_set, clear_columns, scale_set
 from linkwork.kernels.contact.reduced.soft import soft_row
 from linkwork.kernels.elementary import magnitude, maximum, minimum
-from linkwork.kernels.scalar import Array, Scalar, in_warp, kernel, prange, some_below, sqrt, where
-from linkwork.kernels.thresholds import DISABLED, NO_CONTACT
+from linkwork.kernels.scalar import Array, Scalar, Vector, in_warp, kernel, prange, some_below, sqrt, where
+from linkwork.kernels.spatial import dot, scale
+from linkwork.kernels.thresholds import DISABLED, LEAST_DENOMINATOR, NO_CONTACT
+from linkwork.kernels.tree.configurations import rotation_vector
 
 JOINT_INTEGERS: dict[str, Shape] = {"box_set": ("nboxes",)}
 JOINT_WORK: dict[str, Shape] = {"loop_J": ("nc", "nv")}
@@ -43,6 +45,8 @@ def list_boxes(tree: Array, w: Array, q: Array, v: Array, settings: ReducedSetti
                 friction_offset(tree, w, w.box_set[b], b, v[tree.box_v[b]], settings)
     for k in range(tree.ntendon_boxes):
         list_tendon_box(tree, w, k, settings)
+    for k in range(tree.nball_boxes):
+        list_ball_box(tree, w, k, q, v, settings)
 
 
 @kernel
@@ -60,6 +64,46 @@ def list_tendon_box(tree: Array, w: Array, k: int, settings: ReducedSettings) ->
             limit_offset(tree, w, w.box_set[b], b, w.ten_length[t], w.ten_rate[t], settings)
         else:
             friction_offset(tree, w, w.box_set[b], b, w.ten_rate[t], settings)
+
+
+@kernel
+def list_ball_box(tree: Array, w: Array, k: int, q: Array, v: Array, settings: ReducedSettings) -> None:
+    """The set of the limit of a ball joint that can be reached: its angle grows by the velocity about its axis."""
+    b = tree.njoint_boxes + tree.ntendon_boxes + k
+    o = tree.ball_box_q[k]
+    i = tree.ball_box_v[k]
+    s = where(q[o + 3], 0.0, -1.0, 1.0)
+    turn = rotation_vector((s * q[o], s * q[o + 1], s * q[o + 2]), s * q[o + 3])
+    angle = sqrt(dot(turn, turn))
+    axis = scale(1.0 / maximum(angle, LEAST_DENOMINATOR), turn)
+    rate = dot(axis, (v[i], v[i + 1], v[i + 2]))
+    w.box_set[b] = can_be_reached(tree, b, angle, rate, settings) - 1
+    if w.box_set[b] == 0:
+        begin_box(w, b, CONE)
+        e = w.box_set[b]
+        ball_row(tree, w, e, k, axis)
+        w.before[w.cone_row[e]] = tree.box_sign[b] * rate
+        scale_box(tree, w, e, b, inverse_inertia_about(axis, tree.ball_D[k]))
+        limit_offset(tree, w, e, b, angle, rate, settings)
+
+
+@kernel
+def inverse_inertia_about(axis: Vector, D: Array) -> Scalar:
+    """Of those about three axes; the least of them where there is no axis."""
+    along = axis[0] * axis[0] * D[0] + axis[1] * axis[1] * D[1] + axis[2] * axis[2] * D[2]
+    return maximum(along, minimum(minimum(D[0], D[1]), D[2]))
+
+
+@kernel
+def ball_row(tree: Array, w: Array, e: int, k: int, axis: Vector) -> None:
+    """The side and the row of the limit of a ball joint."""
+    limb = tree.ball_box_limb[k]
+    if in_warp() and tree.nstride > 0:
+        clear_columns(tree, w, e, 0, tree.npadded)
+    add_side(tree, w, e, limb)
+    first = w.side_column[w.cone_side[e]] + tree.ball_box_v[k] - tree.limb_v[limb]
+    for j in range(3):
+        w.A[w.cone_row[e], first + j] = -axis[j]
 
 
 @kernel
@@ -126,8 +170,7 @@ def joint_row(tree: Array, w: Array, e: int, b: int, v: Array) -> None:
     if not in_warp() or tree.nstride == 0:
         w.A[row, w.side_column[w.cone_side[e]] - tree.limb_v[tree.dof_limb[k]] + k] = tree.box_sign[b]
     w.before[row] = tree.box_sign[b] * v[k]
-    w.compliance[row] = 0.0
-    scale_set(w, e, tree.box_D[b], 1.0 / tree.box_D[b], 0.0, tree.box_unit[b])
+    scale_box(tree, w, e, b, tree.box_D[b])
 
 
 @kernel
@@ -145,8 +188,14 @@ def tendon_row(tree: Array, w: Array, e: int, k: int) -> None:
         at = tree.limb_v[limb]
         add_multiple(tree.box_sign[b], w.ten_J[t], at, w.A[row], w.side_column[s], tree.limb_size[limb])
     w.before[row] = tree.box_sign[b] * w.ten_rate[t]
-    w.compliance[row] = 0.0
-    scale_set(w, e, tree.box_D[b], 1.0 / tree.box_D[b], 0.0, tree.box_unit[b])
+    scale_box(tree, w, e, b, tree.box_D[b])
+
+
+@kernel
+def scale_box(tree: Array, w: Array, e: int, b: int, D: Scalar) -> None:
+    """The scales of a limit or of dry friction, which is hard, with the inverse inertia ``D``."""
+    w.compliance[w.cone_row[e]] = 0.0
+    scale_set(w, e, D, 1.0 / D, 0.0, tree.box_unit[b])
 
 
 @kernel
@@ -196,7 +245,7 @@ def list_loops(tree: Array, w: Array, q: Array, settings: ReducedSettings) -> No
                 limb = w.side_limb[s]
                 at = tree.limb_v[limb]
                 add_multiple(enabled, w.loop_J[i], at, w.A[r], w.side_column[s], tree.limb_size[limb])
-            # J v+ = -error / time - dt beta / 2, with J v = Jv at the start
+            # J v+ = -error / time - dt beta / 2, with J v = Jv at the start and targets of rows after the step
             w.before[r] = enabled * w.Jv[i]
             w.row_c[r] = enabled * (w.error[i] / settings.loop_time + 0.5 * settings.dt * w.beta[i])
             w.compliance[r] = 0.0

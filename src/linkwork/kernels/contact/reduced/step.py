@@ -20,7 +20,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from linkwork.kernels.algorithm import Algorithm, Shape
-from linkwork.kernels.constrained.constraints import constraint_bias, constraint_rows, constraint_velocities
+from linkwork.kernels.constrained.constraints import (
+    constraint_bias,
+    constraint_rows,
+    constraint_velocities,
+    follow_motions,
+)
 from linkwork.kernels.constrained.problem import WORK
 from linkwork.kernels.contact.convex.geometry import PAIR_INTEGERS, PAIR_WORK
 from linkwork.kernels.contact.reduced.adhesion import ADHESION_WORK, apply_adhesion
@@ -170,6 +175,7 @@ def setup_reduced(
         constraint_rows(tree, w, q, w.error)
         constraint_bias(tree, w, q, v)
         constraint_velocities(tree, w, q, v, w.Jv)
+        follow_motions(tree, w)
     if in_warp():
         backward_levels(tree, w, w.bias)
         mass_matrix_of_composites(tree, w)
