@@ -35,11 +35,10 @@ from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.inputs import above_zero, among, count
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.contact.newton import CONTACT_NEWTON
-from linkwork.kernels.contact.reduced.step import REDUCED_STEP
 from linkwork.kernels.steps.contact_steps import BOUNDED_CONTACT_STEPS, REPEATED_CONTACT_STEPS, SINGLE_CONTACT_STEPS
 from linkwork.kernels.steps.control import Control, controlled, controller_torques
 from linkwork.kernels.steps.integrators import DIFFERENTIATED, STEPS, single
-from linkwork.kernels.steps.reduced_steps import REPEATED_REDUCED_STEPS, TIMED_DYNAMICS
+from linkwork.kernels.steps.reduced_steps import REDUCED_DYNAMICS, REPEATED_REDUCED_STEPS, TIMED_DYNAMICS
 from linkwork.kernels.steps.rollouts import rollout
 from linkwork.kernels.steps.stage_dynamics import (
     DRIVEN_LOOPS_1,
@@ -304,13 +303,12 @@ def step_program(robot: Model, settings: StepSettings, parameters: ParameterName
     """
     _check(settings)
     form = _form(robot, settings)
-    if is_timed(robot) and (form == "minimal" or (form == "contact" and settings.by_slots)):
-        straight = "with contacts that are compiled, run on a GPU or are differentiated"
-        how = straight if form == "contact" else "in minimal coordinates"
-        hint = "use native steps" if form == "contact" else "use method='auto', with project_every=1 for exact loops"
-        raise UnsupportedFeature(
-            f"steps of '{robot.name}' {how} have no clock, and a constraint or force of it depends on time: {hint}"
-        )
+    if is_timed(robot) and (form == "minimal" or settings.by_slots):
+        how, hint = "in minimal coordinates", "use method='auto', with project_every=1 for exact loops"
+        if form == "contact":
+            how, hint = "with contacts by compile(), on GPUs and in derivatives", "use native steps"
+        what = "have no clock, and a constraint or force of it depends on time"
+        raise UnsupportedFeature(f"steps of '{robot.name}' {how} {what}: {hint}")
     solver = _solver(robot, settings, form)
     at = robot.neutral() if settings.stops_at is None else np.array(settings.stops_at)
     soft = soft_limits(robot, settings.limits, form == "contact")
@@ -339,8 +337,8 @@ def step_program(robot: Model, settings: StepSettings, parameters: ParameterName
         else:
             tree = contact_steps_tree(rows, settings.wrenches, exact, solver.max_iterations, stopped, implicit)
         contact = ContactInputs(robot, tree, settings.dt, solver, reduced)
-        native = TIMED_DYNAMICS.name if is_timed(robot) else REDUCED_STEP.name
-        key = settings.integrator, native if reduced else CONTACT_NEWTON.name
+        native = TIMED_DYNAMICS if is_timed(robot) else REDUCED_DYNAMICS
+        key = settings.integrator, native.name if reduced else CONTACT_NEWTON.name
     else:
         warn_of_rows_left_out(robot, settings.limits is not False)
         tree = _tree(robot, moved, settings, form, solver)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -92,27 +92,31 @@ class StepResult:
 
 def repeat_calls(
     stepper: Callable[..., StepResult],
+    steps: int,
     q: npt.ArrayLike,
     v: npt.ArrayLike,
     act: npt.ArrayLike | None,
     contact_state: Array | None,
     inputs: Mapping[str, Any],
-    times: Sequence[float],
+    time: float,
+    dt: float,
 ) -> StepResult:
     """The result of steps by one call each: where contact points are found between them.
 
     Args:
         stepper: Makes them.
+        steps: Number of steps.
         q: Configuration, ``(..., nq)``.
         v: Joint velocities, ``(..., nv)``.
         act: Activations of actuators.
         contact_state: Of the step before.
         inputs: All else, which is the same for all steps, by name.
-        times: Seconds before each step.
+        time: Seconds before the first of them.
+        dt: Seconds from one to the next.
     """
-    result = stepper(q, v, act=act, contact_state=contact_state, time=times[0], **inputs)
-    for time in times[1:]:
-        state = {"act": result.act, "contact_state": result.contact_state}
-        result = stepper(result.q, result.v, time=time, **state, **inputs)
-    result.progress[..., 1] += len(times) - 1
+    result = stepper(q, v, act=act, contact_state=contact_state, time=time, **inputs)
+    for k in range(1, steps):
+        state = {"act": result.act, "contact_state": result.contact_state, "time": time + k * dt}
+        result = stepper(result.q, result.v, **state, **inputs)
+    result.progress[..., 1] += steps - 1
     return result

@@ -306,8 +306,7 @@ class Stepper(BaseEvaluator):
         planned, held = self.planned, self.held
         if steps != 1 and planned.contact is not None and planned.contact.given is not None:
             how: dict[str, Any] = {"tau": tau, "wrenches": wrenches, "commands": commands, **parameters}
-            times = [time + k * self.dt for k in range(count(steps, "steps"))]
-            return repeat_calls(self, q, v, act, contact_state, how, times)
+            return repeat_calls(self, count(steps, "steps"), q, v, act, contact_state, how, time, self.dt)
         if tau is None:
             tau = held.tau
         further: tuple[Any, ...] | None = held.idle

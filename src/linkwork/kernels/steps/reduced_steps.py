@@ -92,7 +92,7 @@ def reduced_euler(tree: Array, w: Array, q: Array, v: Array, inputs: StepInputs,
 
 _WORK: dict[str, Shape] = {"applied": ("nv",), "given": ("ngiven", 7), "qs": ("nq",), "vs": ("nv",)} | IMPLICIT_WORK
 
-DYNAMICS = Dynamics(
+REDUCED_DYNAMICS = Dynamics(
     REDUCED_STEP.name,
     REDUCED_STEP.kernel,
     REDUCED_WORK | DRIVE_WORK | DAMPING_WORK,
@@ -105,12 +105,12 @@ DYNAMICS = Dynamics(
     integers=REDUCED_INTEGERS,
     order=order_reduced,
 )
-TIMED_DYNAMICS = with_clock(DYNAMICS, TREE_CLOCK)
+TIMED_DYNAMICS = with_clock(REDUCED_DYNAMICS, TREE_CLOCK)
 """Of robots with constraints or forces that depend on time."""
 
 REDUCED_STEPS: dict[tuple[str, str], Step] = {
     ("euler", dynamics.name): Step("euler", dynamics, step, _WORK, STAGES)
-    for dynamics, step in ((DYNAMICS, reduced_euler), (TIMED_DYNAMICS, timed_reduced_euler))
+    for dynamics, step in ((REDUCED_DYNAMICS, reduced_euler), (TIMED_DYNAMICS, timed_reduced_euler))
 }
 """Steps by the reduced matrix, by integrator and dynamics."""
 
