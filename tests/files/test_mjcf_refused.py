@@ -4,14 +4,13 @@
 from __future__ import annotations
 
 import re
-import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.errors import InputError, LinkworkError, ModelError, ModelWarning, UnsupportedFeature
+from linkwork.errors import InputError, LinkworkError, ModelError, UnsupportedFeature
 from tests.support.mjcf_texts import EQUALITIES, HINGES, SITES, SOLID, TENDONS, body, chain, equality, model
 
 # What is not supported -----------------------------------------------------------------------------
@@ -211,12 +210,11 @@ def test_a_text_is_text_and_a_path_is_a_path(tmp_path: Path) -> None:
         lw.loads("<mujoco/>", "mjcf", inertias="maybe")  # type: ignore[arg-type]
 
 
-def test_the_limit_of_a_ball_joint_is_a_warning() -> None:
-    """An angle beyond which MuJoCo pushes a ball joint back; a range that does not act is none."""
-    text = """<mujoco><worldbody><body><joint type="ball" range="0 60" {}/>
+def test_the_range_of_a_ball_joint_is_an_angle_above_zero() -> None:
+    """The greater of two angles; a range that does not act is none."""
+    text = """<mujoco><worldbody><body><joint type="ball" range="{}" {}/>
       <inertial pos="0 0 -.1" mass="1" diaginertia="1 1 1"/></body></worldbody></mujoco>"""
-    with pytest.warns(ModelWarning, match="limit of a ball joint"):
-        lw.loads(text.format(""))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", ModelWarning)
-        lw.loads(text.format('limited="false"'))
+    assert lw.loads(text.format("0 60", "")).joints[0].limits.angle == pytest.approx(np.pi / 3)
+    assert lw.loads(text.format("0 60", 'limited="false"')).joints[0].limits.angle == np.inf
+    with pytest.raises(ModelError, match="needs an angle above zero"):
+        lw.loads(text.format("-3 0", ""))
