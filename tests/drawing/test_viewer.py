@@ -22,7 +22,7 @@ import pytest
 
 import linkwork as lw
 from linkwork import zoo
-from linkwork.drawing.surfaces import capsule_triangles
+from linkwork.drawing.surfaces import FACETS, capsule_triangles, facets_of
 from linkwork.errors import InputError, LinkworkError, UnsupportedFeature
 from linkwork.model.rotations import aligning_rotation, quaternion_of
 from linkwork.model.shapes import Box, Cylinder, Mesh, Sphere
@@ -33,6 +33,7 @@ from tests.support.robots import model_file
 pytest.importorskip("viser")
 from linkwork.viewer import Viewer
 from linkwork.viewer.between import ARROWS, CONES, GAPS, SETS, Film
+from linkwork.viewer.ground import IN_SECTION
 from linkwork.viewer.posing import Pose, start_of
 from linkwork.viewer.solids import wxyz_of
 from linkwork.viewer.stage import ARROW
@@ -97,6 +98,16 @@ def test_a_capsule_is_closed_and_its_surface_faces_outwards() -> None:
     assert volume == pytest.approx(np.pi * 0.3**2 * 2.0 + 4 / 3 * np.pi * 0.3**3, rel=0.03)
     assert np.cross(b - a, c - a).sum(axis=0) == pytest.approx(np.zeros(3), abs=1e-12)
     np.testing.assert_allclose(np.abs(vertices).max(axis=0), [0.3, 0.3, 1.3], atol=1e-12)
+
+
+def test_edges_of_facets_are_near_the_surface() -> None:
+    """A chord of n facets is r (1 - cos(pi / n)) from its arc; four facets fewer are farther away than allowed."""
+    for radius, sag in ((1.0, 0.01), (0.3, 0.001), (1.0, 0.03)):
+        facets = facets_of(radius, sag)
+        assert facets % 4 == 0
+        assert facets == FACETS or radius * (1 - np.cos(np.pi / facets)) <= sag
+        assert facets == 8 or radius * (1 - np.cos(np.pi / (facets - 4))) > sag
+    assert facets_of(0.001, 0.01) == facets_of(0.0, 0.01) == 8
 
 
 # What is drawn ----------------------------------------------------------------------------------------------
@@ -257,6 +268,25 @@ def test_a_run_that_leads_far_away_is_followed() -> None:
         assert viewer.following
     with view(lw.simulate(robot, [0.3, 0.0], seconds=0.2, record_every=100)) as viewer:
         assert not viewer.following
+
+
+def test_without_shadows_the_ground_is_lines_around_the_robot() -> None:
+    ball = lw.Builder("ball").body("ball", lw.Inertia.sphere(1.0, 0.1)).joint("free", lw.joints.Free(), "world", "ball")
+    with view(ball.shape("ball", Sphere(0.1)).build()) as viewer:
+        stage = viewer.stage
+        ground, section = stage.ground, IN_SECTION * stage.framing.side
+        assert ground.grid.visible and not ground.lines.visible
+        ground.cast_shadows(False)
+        assert ground.lines.visible and not ground.grid.visible
+        stage.show("ground", False)
+        assert not ground.lines.visible and not ground.grid.visible
+        stage.show("ground", True)
+        assert ground.lines.visible and not ground.grid.visible
+        stage.move(np.array([7.3 * section, -2.1 * section, 0.4, 0, 0, 0, 1.0]))
+        height = stage.framing.floor
+        np.testing.assert_allclose(ground.lines.position, [7 * section, -2 * section, height], atol=1e-9)
+        ground.cast_shadows(True)
+        assert ground.grid.visible and not ground.lines.visible
 
 
 # Panels -----------------------------------------------------------------------------------------------------

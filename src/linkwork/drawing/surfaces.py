@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -68,17 +69,29 @@ _SQUARES = np.array([[0, 2, 1, 3], [4, 5, 6, 7], [0, 1, 4, 5], [2, 6, 3, 7], [0,
 _BOX: Faces = np.concatenate([_SQUARES[:, [0, 1, 2]], _SQUARES[:, [2, 1, 3]]])
 
 
-def capsule_triangles(radius: float, length: float) -> tuple[Array, Faces]:
+def facets_of(radius: float, sag: float) -> int:
+    """Facets around a circle whose chords are no farther from it than ``sag``: a multiple of 4, at most `FACETS`.
+
+    Args:
+        radius: Of the circle.
+        sag: Distance between an arc and its chord.
+    """
+    turn = 2 * np.arccos(1 - min(sag / radius, 1.0)) if radius > 0 else np.pi
+    return min(4 * max(2, math.ceil(0.5 * np.pi / turn)), FACETS)
+
+
+def capsule_triangles(radius: float, length: float, facets: int = FACETS) -> tuple[Array, Faces]:
     """Triangles of a cylinder along z with half spheres on its ends: rings from the top to the bottom.
 
     Args:
         radius: In meters.
         length: Between the centers of the half spheres.
+        facets: Around it, a multiple of 4.
     """
-    half = np.linspace(0, np.pi / 2, FACETS // 4 + 1)
+    half = np.linspace(0, np.pi / 2, facets // 4 + 1)
     fall = np.concatenate([half, half + np.pi / 2])  # the equator twice, half the length up and down
     height = radius * np.cos(fall) + np.where(np.arange(len(fall)) < len(half), length / 2, -length / 2)
-    return _rings(radius * np.sin(fall), height)
+    return _rings(radius * np.sin(fall), height, facets)
 
 
 def _cylinder(radius: float, length: float) -> tuple[Array, Faces]:
@@ -86,14 +99,14 @@ def _cylinder(radius: float, length: float) -> tuple[Array, Faces]:
     return _rings(np.array([0.0, radius, radius, 0.0]), np.array([half, half, -half, -half]))
 
 
-def _rings(radii: Array, heights: Array) -> tuple[Array, Faces]:
+def _rings(radii: Array, heights: Array, facets: int = FACETS) -> tuple[Array, Faces]:
     """Triangles between circles about z, from the top to the bottom."""
-    around = np.linspace(0, 2 * np.pi, FACETS, endpoint=False)
+    around = np.linspace(0, 2 * np.pi, facets, endpoint=False)
     flat = radii[:, None, None] * np.stack([np.cos(around), np.sin(around)], axis=-1)
     vertices = np.concatenate([flat, np.broadcast_to(heights[:, None, None], (*flat.shape[:2], 1))], axis=-1)
-    upper = np.arange(len(radii) - 1)[:, None] * FACETS + np.arange(FACETS)
-    beside = upper - np.arange(FACETS) + (np.arange(FACETS) + 1) % FACETS
-    sides = [(upper, upper + FACETS, beside), (beside, upper + FACETS, beside + FACETS)]
+    upper = np.arange(len(radii) - 1)[:, None] * facets + np.arange(facets)
+    beside = upper - np.arange(facets) + (np.arange(facets) + 1) % facets
+    sides = [(upper, upper + facets, beside), (beside, upper + facets, beside + facets)]
     faces = np.concatenate([np.stack(side, axis=-1).reshape(-1, 3) for side in sides])
     return vertices.reshape(-1, 3), faces
 

@@ -157,7 +157,7 @@ class LiveViewer(Viewer):
         with tabs.add_tab("joints"):
             self.posing = Posing(gui, self.run.robot, q, words, self._posed)
         self.stage.on_drag(self._dragged)
-        self.server.scene.configure_default_lights(cast_shadow=False)  # which take most of the time of drawing
+        self.stage.ground.cast_shadows(False)  # they take most of the time of drawing
 
     def _posed(self, q: Array) -> None:
         """A slider of a joint has moved the robot: it starts from there."""

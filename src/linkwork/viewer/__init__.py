@@ -5,6 +5,7 @@
 |-----------|-------------------------------------------------------------------|
 | solids    | shapes as nodes of a scene, mesh files, bones                     |
 | framing   | how large a robot is, where its floor is, where to look from      |
+| ground    | the ground and the lights, with shadows and without              |
 | between   | lines between bodies: slides, open loops, forces, contacts        |
 | stage     | a robot in a scene: what is drawn, and how it moves               |
 | playing   | the panel of a trajectory: time, play, step                       |

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.drawing.surfaces import capsule_triangles, field_triangles
+from linkwork.drawing.surfaces import capsule_triangles, facets_of, field_triangles
 from linkwork.model.joints import Helical, Joint, Prismatic, Revolute
 from linkwork.model.placement import Placement
 from linkwork.model.rotations import aligning_rotation, quaternion_of
@@ -140,22 +140,29 @@ def _combined(low: Array, high: Array) -> Array:
     return np.where(picks, high, low)
 
 
-def put(scene: Any, path: str, solid: Solid, place: Placement, color: Rgb | None, meshes: MeshFiles) -> Any:
-    """A node for a solid; None for the ground and meshes that are not found. No ``color``: the file's, or gray."""
+def put(scene: Any, path: str, solid: Solid, place: Placement, color: Rgb | None, meshes: MeshFiles, sag: float) -> Any:
+    """A node for a solid; None for the ground and meshes that are not found. No ``color``: the file's, or gray.
+
+    Round solids have as many facets as bring their edges within ``sag`` of the surface: pixels that a processor draws
+    take as long as a facet of a few.
+    """
     at = {"position": place.position, "wxyz": wxyz_of(place.rotation)}
     paint = (0.7, 0.72, 0.75) if color is None else color
     match solid:
         case Box():
             return scene.add_box(path, paint, solid.size, **at)
         case Sphere():
-            return scene.add_icosphere(path, solid.radius, paint, **at)
+            vertices, faces = capsule_triangles(solid.radius, 0.0, facets_of(solid.radius, sag))
+            return scene.add_mesh_simple(path, vertices, faces, color=paint, **at)
         case Ellipsoid():
-            return scene.add_icosphere(path, 1.0, paint, scale=solid.radii, **at)
+            vertices, faces = capsule_triangles(1.0, 0.0, facets_of(max(solid.radii), sag))
+            return scene.add_mesh_simple(path, vertices, faces, color=paint, scale=solid.radii, **at)
         case Cylinder(rounded=True):
-            vertices, faces = capsule_triangles(solid.radius, solid.length)
+            vertices, faces = capsule_triangles(solid.radius, solid.length, facets_of(solid.radius, sag))
             return scene.add_mesh_simple(path, vertices, faces, color=paint, **at)
         case Cylinder():
-            return scene.add_cylinder(path, solid.radius, solid.length, paint, **at)
+            segments = facets_of(solid.radius, sag)
+            return scene.add_cylinder(path, solid.radius, solid.length, paint, radial_segments=segments, **at)
         case HeightField():
             vertices, faces = field_triangles(solid)
             how = {"color": paint, "flat_shading": True, "side": "double"}

@@ -26,11 +26,14 @@ from linkwork.model.shapes import Shape, Solid, Sphere
 from linkwork.quantities.arguments import Array
 from linkwork.viewer.between import ARROWS, CONES, GAPS, POINTS, PUSHES, SLIDES, SPRINGS, TENDONS, Between
 from linkwork.viewer.framing import framing
+from linkwork.viewer.ground import SceneGround
 from linkwork.viewer.overlays import inertia_box
 from linkwork.viewer.solids import MeshFiles, Rgb, along, corners, pin_of, put, rgb_of, wxyz_of
 
 BONE = 0.011
 """Radius of bones, as a part of the robot's size."""
+SAG = 2e-3
+"""Distance of facets from the round surface that they stand for, likewise: half a pixel of a picture of the robot."""
 ARROW = 0.3
 """An arrow of `Stage.strong` newtons, as a part of the robot's size."""
 FAINT = 0.3
@@ -82,11 +85,13 @@ class Stage:
         R, p = self.bones.poses(states)
         points = self.bones.placed(R, p)
         self.framing = framing(robot, self._reach(shapes, names, R, p, points))
-        self.radius = BONE * self.framing.size
+        self.radius, self.sag = BONE * self.framing.size, SAG * self.framing.size
         self.strands = Strands(robot, self.framing.size)
         self.strong = self._strength(R, points, multipliers, contacts) if strong is None else strong
         """The force in newtons that makes an arrow of `ARROW`."""
-        self._ground()
+        self.ground = self._ground()
+        """The ground and the lights."""
+        self._add("ground", self.ground)
         self.nodes = {
             name: scene.add_frame(f"/bodies/{k}", show_axes=False, origin_radius=0.0) for k, name in enumerate(names)
         }
@@ -156,25 +161,10 @@ class Stage:
             sizes = np.concatenate([sizes, contacts.strengths[contacts.touching]])
         return float(np.quantile(sizes[sizes > 0], 0.95)) if (sizes > 0).any() else 1.0
 
-    def _ground(self) -> None:
+    def _ground(self) -> SceneGround:
         view, plane = self.framing, ground_plane(self.robot)
-        at, level = (view.floor * view.up, view.level) if plane is None else (plane.position, plane.rotation)
         self.scene.set_up_direction(view.up)
-        self._add(
-            "ground",
-            self.scene.add_grid(
-                "/ground",
-                infinite_grid=True,
-                cell_size=view.side,
-                cell_color=(225, 227, 230),
-                section_size=5 * view.side,
-                section_color=(190, 194, 200),
-                fade_distance=10 * view.size,
-                shadow_opacity=0.2,
-                position=at,
-                wxyz=wxyz_of(level),
-            ),
-        )
+        return SceneGround(self.scene, view, Placement(view.floor * view.up, view.level) if plane is None else plane)
 
     def _body(self, k: int, name: str, seen: list[Shape], hidden: list[Shape]) -> None:
         """The children of a body's frame."""
@@ -233,7 +223,7 @@ class Stage:
             for n, end in enumerate(self.bones.marks[kind]):
                 if self.bones.body[end] == k:
                     ball, at = Sphere(1.9 * self.radius), Placement(self.bones.local[end])
-                    node = put(self.scene, f"/bodies/{k}/{kind}{n}", ball, at, rgb_of(color), self.meshes)
+                    node = put(self.scene, f"/bodies/{k}/{kind}{n}", ball, at, rgb_of(color), self.meshes, self.sag)
                     self._add("loops", node)
 
     def _frames(self, k: int, name: str) -> None:
@@ -251,7 +241,7 @@ class Stage:
 
     def _put(self, path: str, layer: str, body: str, solid: Solid, place: Placement, color: Rgb | None) -> Any:
         """A solid of a body, which can be clicked on."""
-        node = put(self.scene, path, solid, place, color, self.meshes)
+        node = put(self.scene, path, solid, place, color, self.meshes, self.sag)
         node.visible = layer not in HIDDEN
         self._add(layer, node)
         node.on_click(lambda event: self.clicked(body))
@@ -324,6 +314,7 @@ class Stage:
         """The origins of the world and of all bodies, by name."""
         self.middle: Array = p[1:].mean(axis=0) if len(p) > 1 else np.zeros(3)
         """Of the origins of all bodies."""
+        self.ground.follow(self.middle)
         for k, (node, turn) in enumerate(zip(self.nodes.values(), wxyz_of(R), strict=True)):
             if k:  # the world stays
                 node.position, node.wxyz = p[k], turn

@@ -296,7 +296,7 @@ class Viewer:
 
     def _shadows(self, gui: Any) -> None:
         box = gui.add_checkbox("shadows", self._shadowed)
-        box.on_update(lambda event: self.server.scene.configure_default_lights(cast_shadow=box.value))
+        box.on_update(lambda event: self._do(self.stage.ground.cast_shadows, box.value))
 
     @property
     def _moves(self) -> bool:
