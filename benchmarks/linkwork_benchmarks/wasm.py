@@ -1,18 +1,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Steps in WebAssembly beside native ones: ``python -m linkwork_benchmarks.wasm [MODELS]``.
+"""Steps in WebAssembly beside native ones: ``python -m linkwork_benchmarks.wasm [MODELS] [--bits]``.
 
 Of all zoo mechanisms, and of the model files below a folder if one is given: bytes of the module of a step without
 contacts, CPU seconds to make it, microseconds of a step in Node and in Chromium (best of forty times 5 ms), and
 how far the state is from that of native code after one step and after 1000, relative to its largest number. Beside
-that, how far specialized native code is from generic code, which rounds in another order. Results are written to
-``results/wasm.json``, and the page ``docs/internals/wasm-benchmarks.md`` is made of them.
+that, how far specialized native code is from generic code, which rounds in another order. With ``--bits`` the systems
+of the result file are compared bit by bit with native code for processors without fused multiply-adds, all inputs
+given. Results are written to ``results/wasm.json``, and the page ``docs/internals/wasm-benchmarks.md`` is made of them.
 """
 
 from __future__ import annotations
 
+import argparse
 import base64
 import inspect
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -29,8 +32,10 @@ import numpy as np
 import linkwork as lw
 from linkwork import zoo
 from linkwork.compilers.trace.tracing import MAX_OPERATIONS
+from linkwork.compilers.wasm.module import WasmFunction, wasm_module
 from linkwork.errors import LinkworkError, NotFinite
 from linkwork.export import export_wasm
+from linkwork.export.writing import held_values
 from linkwork.viewer.posing import start_of
 from linkwork_benchmarks import report
 from linkwork_benchmarks.reflow import reflowed
@@ -63,9 +68,20 @@ NODE = f"""
 let text = "";
 for await (const chunk of process.stdin) text += chunk;
 console.log(JSON.stringify(await ({RUN})(JSON.parse(text))));"""
+BITS = """
+let text = "";
+for await (const chunk of process.stdin) text += chunk;
+const { wasm, layout, state } = JSON.parse(text);
+const bytes = Uint8Array.from(atob(wasm), (c) => c.charCodeAt(0));
+const { memory, step } = new WebAssembly.Instance(await WebAssembly.compile(bytes)).exports;
+const view = ([at, n]) => new Float64Array(memory.buffer, 8 * at, n);
+for (const [name, x] of Object.entries(state)) view(layout.inputs[name]).set(x);
+step();
+console.log(JSON.stringify([...view(layout.outputs.q1), ...view(layout.outputs.v1)].map(String)));"""
 RESULTS = report.RESULTS.with_name("wasm.json")
 PAGE = report.REPOSITORY / "docs" / "internals" / "wasm-benchmarks.md"
 STEPS = (1e-3, 1e-4, 1e-5)
+WITHOUT_FMA = "x86-64"
 CLOSED = 1e-6
 """Errors of loops, in meters and radians, above which a start is assembled."""
 HEAD = "| system | velocities, rows | operations | kB | made, s | Node, µs | Chromium, µs | 1 step | 1000 | native |"
@@ -158,6 +174,37 @@ def measured(name: str, robot: lw.Mechanism, browser: Any) -> dict[str, Any]:
     }
 
 
+def same_bits(robot: lw.Mechanism, dt: float) -> bool:
+    """Whether a state has the bits of native code after 1000 steps, all inputs of the program given."""
+    q, v, tau = state(robot)
+    stepper = lw.Stepper(robot, dt, contact=False)
+    trace = stepper.exported_program.trace()
+    module = wasm_module([WasmFunction("step", trace, tuple(dict(trace.inputs)))], held_values(stepper, ()))
+    given = {
+        "wasm": base64.b64encode(module.binary).decode(),
+        "layout": {"inputs": module.inputs, "outputs": module.outputs["step"]},
+        "state": {"q": q.tolist(), "v": v.tolist(), "tau": tau.tolist(), "settings": [0.0, 1001.0]},
+    }
+    command = ["node", "--input-type=module", "--eval", BITS]
+    done = subprocess.run(command, input=json.dumps(given), capture_output=True, text=True)
+    after = stepper.compile()(q, v, tau, steps=1000)
+    return bool(np.array_equal(np.array(json.loads(done.stdout), dtype=float), np.concatenate([after.q, after.v])))
+
+
+def compare_bits(models: Path | None) -> None:
+    """Add to the result file which of its systems have the bits of native code, and write the page."""
+    if os.environ.get("LINKWORK_CPU") != WITHOUT_FMA:
+        raise SystemExit(f"set LINKWORK_CPU={WITHOUT_FMA}: WebAssembly has no fused multiply-adds")
+    warnings.simplefilter("ignore")
+    results = report.read(RESULTS)
+    rows = {x["name"]: x for x in results["rows"]}
+    for name, robot in (*mechanisms(), *(files(models) if models else ())):
+        if name in rows:
+            rows[name]["bits"] = same_bits(robot, rows[name]["dt"])
+            print(name, rows[name]["bits"], flush=True)
+    write(results)
+
+
 def row(x: Mapping[str, Any]) -> str:
     """A row of the table."""
     chromium = "" if x["chromium"] is None else f"{x['chromium']:.2f}"
@@ -175,6 +222,7 @@ def page(results: Mapping[str, Any]) -> str:
     rows = results["rows"]
     machine, total = results["machine"], len(rows)
     exact = sum(x["one"] < 1e-12 for x in rows)
+    compared = [x["bits"] for x in rows if "bits" in x]
     made = f"{results['date'][:10]}, commit {results['commit'][:8]}"
     lines = [
         "# WebAssembly, measured",
@@ -189,10 +237,15 @@ def page(results: Mapping[str, Any]) -> str:
         "native code, generic and specialized, after 1000 steps: they round in different orders, too. Where 1 ms does",
         "not stay finite, as of linkages that fall through singular configurations, a shorter step is named.",
         "",
-        f"After one step {exact} of {total} agree to 1e-12. Others have constraint forces of one proximal iteration,",
-        "whose penalty is 1e8 times the inertia that rows feel: it amplifies rounding, in all kinds of code alike.",
-        "With a regularization of 1e-6 in place of 1e-8 the difference of `belt_chain` after a step is 100 times less,",
-        "with 1e-4 10 000 times; `tests/export/test_export_wasm.py` compares both kinds of code with extended",
+        f"All differences are rounding: {sum(compared)} of {len(compared)} states have, after 1000 steps, the bits of "
+        "native code for processors without fused multiply-adds (`LINKWORK_CPU=x86-64`), when all inputs of the "
+        "program are given (`python -m linkwork_benchmarks.wasm --bits MODELS`). The table is that of exported "
+        "modules, whose zeros among the inputs are constants and vanish, beside native code with fused multiply-adds.",
+        "",
+        f"After one step {exact} of {total} agree to 1e-12. Others have constraint forces of one proximal iteration, "
+        "whose penalty is 1e8 times the diagonal of the inverse inertia of rows: it amplifies rounding. "
+        "With a regularization of 1e-6 in place of 1e-8 the difference of `belt_chain` after a step is 100 times less, "
+        "with 1e-4 10 000 times; `tests/export/test_export_wasm.py` compares both kinds of code with extended "
         "precision. Systems that swing wildly then multiply it from step to step.",
         "",
         HEAD,
@@ -224,10 +277,18 @@ def main(models: Path | None) -> None:
                 print(f"{name}: {skipped[name]}", file=sys.stderr, flush=True)
         if started:
             started.close()
-    results = {**report.circumstances(), "rows": rows, "skipped": skipped}
+    write({**report.circumstances(), "rows": rows, "skipped": skipped})
+
+
+def write(results: dict[str, Any]) -> None:
+    """Write the result file and the page."""
     report.save(results, RESULTS)
     PAGE.write_text(page(results), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else None)
+    parser = argparse.ArgumentParser(prog="python -m linkwork_benchmarks.wasm", description="Steps in WebAssembly.")
+    parser.add_argument("models", nargs="?", type=Path, help="folder of model files")
+    parser.add_argument("--bits", action="store_true", help="compare bits of the systems of the result file")
+    options = parser.parse_args()
+    (compare_bits if options.bits else main)(options.models)

@@ -280,3 +280,8 @@ def test_of_a_longer_arm_held_at_full_reach_one_direction_is_lost() -> None:
 @pytest.mark.parametrize("name", DOF)
 def test_random_configurations_are_not_singular(name: str) -> None:
     assert made(name).mobility(closed(name)).singular.shape[1] == 0
+
+
+def test_without_a_configuration_it_is_that_of_the_assembled_pose() -> None:
+    robot = lw.zoo.four_bar()
+    assert str(robot.mobility()) == str(robot.mobility(robot.poses["assembled"]))

@@ -411,3 +411,10 @@ def test_what_cannot_be_exported_says_why(tmp_path: Path) -> None:
     with pytest.raises(lw.errors.InputError, match="cannot write"):
         lw.export.export_c(lw.ForwardDynamics(tree), tmp_path / "none" / "x.c")
     assert not to.exists()
+
+
+def test_what_is_too_large_says_what_makes_it_smaller(tmp_path: Path) -> None:
+    with pytest.raises(lw.errors.UnsupportedFeature, match="with 1 contact pair are no straight-line program"):
+        lw.export.export_c(Stepper(zoo.sliding_box()), tmp_path / "box.c")
+    with pytest.raises(lw.errors.ProgramTooLarge, match=r"'humanoid' would .* raise max_operations"):
+        lw.export.export_c(lw.ForwardDynamics(zoo.humanoid()), tmp_path / "fd.c", max_operations=50)

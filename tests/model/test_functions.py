@@ -584,3 +584,8 @@ def test_a_pole_is_no_number() -> None:
             lw.constraint_error(robot, q)
     with pytest.raises(lw.errors.NotFinite):  # it has a value there, and no slope
         lw.constraint_jacobian(robot, [0.3, 0.5, 0.0])
+
+
+def test_arguments_in_the_other_order_are_named() -> None:
+    with pytest.raises(lw.errors.ModelError, match="takes the function first"):
+        lw.constraints.FunctionCoupling(["x", "z"], lambda x, z: z - x)  # type: ignore[arg-type]

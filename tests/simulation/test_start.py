@@ -60,3 +60,13 @@ def test_what_a_keyframe_has_besides_is_a_warning() -> None:
     lw.loads(same)  # as it is drawn
     with pytest.warns(lw.errors.ModelWarning, match="velocities"):
         lw.loads(world.replace('name="home"', 'name="home" qvel="1 0"'))
+
+
+def test_models_of_mjcf_start_where_they_are_drawn() -> None:
+    """A file without a pose `home` starts at `qpos0`: a body that is drawn above the ground is not in it."""
+    robot = lw.loads(
+        """<mujoco><worldbody><geom name="floor" type="plane" size="5 5 1"/>
+        <body name="ball" pos="0 0 1"><freejoint/><geom name="ball" size=".1"/></body></worldbody></mujoco>"""
+    )
+    assert lw.simulate(robot, seconds=1e-3).q[0, 2] == 1.0
+    assert lw.Simulation(robot, 2).q[:, 2].tolist() == [1.0, 1.0]

@@ -28,7 +28,7 @@ from linkwork.model.parts import TreeJoint
 from linkwork.model.placement import Placement
 from linkwork.model.shapes import Box, Cylinder, Ellipsoid, Ground, Solid, Sphere
 from linkwork.parsing.mjcf import mujoco_map
-from linkwork.zoo.places import ASSEMBLED
+from linkwork.zoo import ASSEMBLED
 from linkwork_benchmarks.robots import Floats
 
 RIGID = 0.9999

@@ -10,7 +10,7 @@ from linkwork.cli.options import RecordOptions, SimulationOptions
 from linkwork.cli.simulation import placed
 from linkwork.errors import AssemblyError
 from linkwork.mechanism import Mechanism
-from linkwork.model.parts import HOME
+from linkwork.model.poses import HOME
 
 
 def check_live(options: SimulationOptions, record: RecordOptions, *, view: bool, as_json: bool) -> None:

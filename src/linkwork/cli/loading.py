@@ -91,7 +91,7 @@ def load_moving(file: Path, request: ModelRequest) -> Mechanism:
 
 def start_configuration(robot: Mechanism, request: ModelRequest) -> Floats:
     """The chosen pose, or ``home``, or the first of the file, or the neutral one, with loops closed near it."""
-    from linkwork.model.parts import HOME
+    from linkwork.model.poses import HOME
 
     request.check_pose(robot)
     home = [HOME] if HOME in robot.poses else []
@@ -107,7 +107,7 @@ def start_configuration(robot: Mechanism, request: ModelRequest) -> Floats:
 
 def start_commands(robot: Mechanism, request: ModelRequest) -> Floats | None:
     """Commands of the pose that a simulation starts in, where its file has some."""
-    from linkwork.model.parts import HOME
+    from linkwork.model.poses import HOME
 
     return robot.commands.get(HOME if request.pose is None else request.pose)
 

@@ -18,6 +18,7 @@ from linkwork.inputs import above_zero, count
 from linkwork.model.arrays import Floats
 from linkwork.model.forces.base import Place, placed
 from linkwork.model.model import Model
+from linkwork.model.poses import default_configuration
 from linkwork.quantities.functions import constraint_jacobian, frame_placement
 from linkwork.quantities.scales import joint_units
 
@@ -128,7 +129,7 @@ def circuit(robot: Model, q: npt.ArrayLike | None = None, *, step: float = 0.05,
         most: Steps after which it ends.
     """
     above_zero(step, "step")
-    start = assemble(robot, robot.poses.get("assembled", robot.neutral()) if q is None else q).q
+    start = assemble(robot, default_configuration(robot) if q is None else q).q
     if start.ndim != 1:
         raise InputError(f"q has shape {start.shape}, needs one configuration, ({robot.nq},)")
     units = joint_units(robot)

@@ -24,6 +24,7 @@ from linkwork.kernels.constrained.inverse_kinematics import INVERSE_KINEMATICS
 from linkwork.model.arrays import Floats
 from linkwork.model.computed import computed_once
 from linkwork.model.model import Model
+from linkwork.model.poses import default_configuration
 from linkwork.model.thresholds import UNBOUNDED
 from linkwork.plans.inverse_kinematics import ORIENTATION, task_tree
 from linkwork.plans.tree import Tree
@@ -211,7 +212,7 @@ class _Problem:
         robot = self.robot
         posture = None if self.posture is None else robot.normalize(self.posture.q)
         if q is None:
-            start = posture if posture is not None else robot.poses.get("assembled", robot.neutral())
+            start = posture if posture is not None else default_configuration(robot)
         else:
             start = robot.normalize(q)
         posture = start if posture is None else posture

@@ -17,6 +17,7 @@ from linkwork.model.arrays import Floats
 from linkwork.model.lie import VECTOR
 from linkwork.model.model import Model
 from linkwork.model.parameters import parameter
+from linkwork.model.poses import default_configuration
 
 FAILED = 10.0
 """Residuals of a design that cannot be assembled, in units of the goals' size."""
@@ -182,7 +183,7 @@ def synthesize(
             raise InputError(f"joint '{name}' has several coordinates; goals are frames and joints with one")
         if goal.shape != (needed := (len(angles),) if one else (len(angles), 3)):
             raise InputError(f"the goal of '{name}' has shape {goal.shape}, needs {needed}")
-    begin = np.array(robot.poses.get("assembled", robot.neutral()) if q is None else robot.normalize(q))
+    begin = np.array(default_configuration(robot) if q is None else robot.normalize(q))
     problem = _Problem(robot, driver, angles, wanted, free, phase, begin)
     if not problem.places:
         raise InputError("free names no lengths: give some, such as {'joint_position': {'B': 'x'}}")

@@ -26,6 +26,7 @@ from linkwork.errors import InputError
 from linkwork.inputs import above_zero, finite_floats
 from linkwork.model.arrays import Floats
 from linkwork.model.model import Model
+from linkwork.model.poses import default_configuration
 from linkwork.quantities.functions import constraint_jacobian, frame_jacobian, frame_placement
 from linkwork.quantities.scales import joint_units
 
@@ -157,7 +158,7 @@ def workspace(
     places = [robot.q_index(name) for name in axes]
     shape = tuple(map(len, axes.values()))
     grid = np.stack(np.meshgrid(*axes.values(), indexing="ij"), axis=-1)
-    start = np.array(robot.poses.get("assembled", robot.neutral()) if q is None else q, dtype=np.float64)
+    start = np.array(default_configuration(robot) if q is None else q, dtype=np.float64)
     first = np.unravel_index(np.abs(grid - start[places]).sum(axis=-1).argmin(), shape)
     start[places] = grid[first]
     grid_q = np.full((*shape, robot.nq), np.nan)

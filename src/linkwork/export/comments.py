@@ -133,7 +133,9 @@ def order_of(robot: Model) -> list[str]:
 
 
 def operations_of(count: OperationCount) -> str:
-    """The number of operations by kind."""
+    """The number of operations by kind; of steps in time, which are iterations alone, that of a step."""
+    if not count:
+        return f"{count.iteration} operations a step"
     kinds = ", ".join(f"{n} {kind}" for kind, n in sorted(count.items(), key=lambda item: -item[1]))
     further = f"; each further iteration {count.iteration}" if count.iteration else ""
     further += f", the last {count.refinement}" if count.refinement else ""

@@ -21,10 +21,10 @@ from linkwork.conversions import converted_but
 from linkwork.dynamics.forward import ForwardDynamics
 from linkwork.dynamics.iterations import row_regularization
 from linkwork.dynamics.jacobians.loop_inverse import LoopInverseDerivatives
-from linkwork.errors import InputError, UnsupportedFeature
+from linkwork.errors import InputError, LinkworkError, ProgramTooLarge, UnsupportedFeature
 from linkwork.export import comments
 from linkwork.export.c_source import CText, Iterations, literal, size_name
-from linkwork.inputs import Precision
+from linkwork.inputs import Precision, plural
 from linkwork.plans.lcaba import any_regularization, has_closed_forms
 from linkwork.quantities.base import BaseEvaluator
 from linkwork.quantities.counts import OperationCount
@@ -152,7 +152,10 @@ def straight_program(
     """
     if "regularization" in arguments and has_closed_forms(program.algorithm.layout):
         program = replace(program, tree=any_regularization(program.tree))  # a caller may give each row its own
-    traced = program.trace(limit)
+    try:
+        traced = program.trace(limit)
+    except (ProgramTooLarge, UnsupportedFeature) as error:
+        raise _refusal(evaluator, limit, error) from None
     held = held_values(evaluator, arguments)
     for argument in arguments:
         if argument not in held:
@@ -160,6 +163,23 @@ def straight_program(
             raise InputError(f"{evaluator.quantity} has no input '{argument}' to make an argument of{extra}")
     known = {array: values for array, values in held.items() if array not in arguments}
     return fixed(traced, known), known
+
+
+def _refusal(evaluator: BaseEvaluator, limit: int, error: LinkworkError) -> LinkworkError:
+    """The error of a program that is too long or no straight line, and what makes it one."""
+    if isinstance(evaluator, Stepper) and evaluator.contact:
+        robot = evaluator.source
+        pairs = plural(len(robot.contacts), "contact pair")
+        return UnsupportedFeature(
+            f"steps of '{robot.name}' with {pairs} are no straight-line program of at most {limit} operations: leave "
+            "contacts out, Stepper(..., contact=False) or --contacts none; WebAssembly has them as kernels"
+        )
+    if isinstance(error, ProgramTooLarge):
+        return ProgramTooLarge(
+            f"{evaluator.quantity} of '{evaluator.robot.name}' would be a program of more than {limit} operations: "
+            "raise max_operations"
+        )
+    return error
 
 
 def _text(

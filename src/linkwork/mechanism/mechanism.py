@@ -17,6 +17,7 @@ from linkwork.mechanism.showing import Shown
 from linkwork.model.arrays import Floats
 from linkwork.model.constraints import Constraint
 from linkwork.model.model import Model
+from linkwork.model.poses import default_configuration
 from linkwork.model.validation import check_are_constraints
 
 if TYPE_CHECKING:
@@ -264,15 +265,16 @@ class Mechanism(Shown):
 
         return terms(self, q, v, frames, reference)
 
-    def mobility(self, q: npt.ArrayLike) -> Mobility:
+    def mobility(self, q: npt.ArrayLike | None = None) -> Mobility:
         """Degrees of freedom at ``q``, and redundant constraints; see `mobility.mobility`.
 
         Args:
-            q: Configuration, ``(nq,)``, with closed loops.
+            q: Configuration, ``(nq,)``, with closed loops; by default the pose ``assembled``, else ``qpos0``, in which
+                an MJCF file is drawn, else the neutral one.
         """
         from linkwork.closure.mobility import mobility
 
-        return mobility(self, q)
+        return mobility(self, default_configuration(self) if q is None else q)
 
     @converted
     def equilibrium(self, q: npt.ArrayLike | None = None, *, max_iterations: int = 100) -> Equilibrium:

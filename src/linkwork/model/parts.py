@@ -18,8 +18,6 @@ from linkwork.model.muscles import Muscle
 from linkwork.model.placement import Placement
 from linkwork.model.soft_contact import SoftConstraint
 
-HOME = "home"
-"""The pose that simulations start from where a file has one."""
 GRAVITY = (0.0, 0.0, -9.81)
 """Acceleration of free fall by default, in m/s²."""
 

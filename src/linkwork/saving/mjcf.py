@@ -33,6 +33,7 @@ from linkwork.model.joints import Free, Prismatic, Revolute, Spherical, Universa
 from linkwork.model.model import Model
 from linkwork.model.parts import Frame, TreeJoint
 from linkwork.model.placement import Placement
+from linkwork.model.poses import QPOS0
 from linkwork.model.thresholds import UNBOUNDED
 from linkwork.saving.joint_numbers import one_number, refuse_limits, refuse_number
 from linkwork.saving.layout import Layout
@@ -47,9 +48,6 @@ from linkwork.saving.xml import add, document, is_identity, number, numbers, qua
 
 _DEEPEST = 450
 """Bodies within each other that readers take: 500 elements, less those around them."""
-
-QPOS0 = "qpos0"
-"""The pose in which a model from MJCF is drawn."""
 
 
 def mjcf_text(model: Model, report: Report, folder: Path | None, pose: Floats | None) -> str:

@@ -19,7 +19,7 @@ from linkwork.model.checks import check_robot
 from linkwork.model.constraints import Drive
 from linkwork.model.model import Model
 from linkwork.model.parameters import changed_fields
-from linkwork.model.parts import HOME
+from linkwork.model.poses import HOME, default_configuration
 from linkwork.quantities.arguments import Array
 from linkwork.quantities.functions import constraint_error, constraint_jacobian
 from linkwork.quantities.motions import has_motions, row_motions
@@ -67,7 +67,7 @@ def initial_state(
     """One state at a time; its loops must be closed where ``closed`` says so. Drives lead the rest with them."""
     check_robot(robot)
     if q is None:
-        q = robot.poses.get("assembled", robot.neutral())
+        q = default_configuration(robot)
     at = fresh_floats(robot.normalize(q), "q")
     start = np.asarray(q, dtype=np.float64)
     if all(abs(np.linalg.norm(start[unit]) - 1.0) < UNIT_QUATERNION for unit in robot.unit_slices()):

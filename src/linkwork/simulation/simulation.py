@@ -18,6 +18,7 @@ from linkwork.inputs import count as counted
 from linkwork.kernels.contact.reduced.step import MISSED, OVERFLOWED
 from linkwork.model.model import Model
 from linkwork.model.parameters import own_values
+from linkwork.model.poses import default_configuration
 from linkwork.quantities.arguments import Array, frame_names
 from linkwork.simulation.activations import initial_activations
 from linkwork.simulation.actuation import robot_parameters
@@ -88,8 +89,8 @@ class Simulation:
     Args:
         robot: The mechanism.
         count: Number of copies.
-        q: Configurations at the start and after resets, ``(nq,)`` or ``(count, nq)``; by default the assembled pose of
-            the robot, or the neutral one.
+        q: Configurations at the start and after resets, ``(nq,)`` or ``(count, nq)``; by default the pose
+            ``assembled``, else ``qpos0``, else the neutral one.
         v: Joint velocities then, ``(nv,)`` or ``(count, nv)``; by default at rest.
         act: Activations of actuators then, ``(na,)`` or ``(count, na)``; by default zero.
         dt: Time of one step, in seconds.
@@ -208,7 +209,7 @@ class Simulation:
         """Configurations and velocities, a row for each robot."""
         robot = self.robot
         if q is None:
-            q = robot.poses.get("assembled", robot.neutral())
+            q = default_configuration(robot)
         full = [float_array(q, "q"), float_array(0.0 if v is None else v, "v")]
         for k, (name, width) in enumerate((("q", robot.nq), ("v", robot.nv))):
             x = full[k]

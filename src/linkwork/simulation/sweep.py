@@ -24,6 +24,7 @@ from linkwork.inputs import above_zero, plural, real_array
 from linkwork.model.constraints import Drive
 from linkwork.model.joints import Prismatic
 from linkwork.model.model import Model
+from linkwork.model.poses import default_configuration
 from linkwork.quantities.arguments import Array
 from linkwork.quantities.motions import without_motions
 from linkwork.simulation.trajectory import Trajectory
@@ -105,7 +106,7 @@ def sweep(
         raise InputError(f"values have shape {positions.shape}, need {needed}")
     if not np.isfinite(wanted).all():
         raise InputError(f"values are not finite in row {int(np.argwhere(~np.isfinite(wanted))[0, 0])}")
-    begin = np.array(robot.poses.get("assembled", robot.neutral()) if q is None else robot.normalize(q))
+    begin = np.array(default_configuration(robot) if q is None else robot.normalize(q))
     if begin.shape != (robot.nq,):
         raise InputError(f"q has shape {begin.shape}, needs one configuration of {robot.nq} numbers")
     begin[places] = wanted[0]

@@ -61,7 +61,7 @@ def simulate(
     Args:
         robot: The mechanism.
         q: Configuration at the start, ``(nq,)``, or the name of a pose; by default the pose ``home``, else
-            ``assembled``, else the neutral one.
+            ``assembled``, else ``qpos0``, in which an MJCF file is drawn, else the neutral one.
         v: Joint velocities at the start, ``(nv,)``; by default at rest.
         act: Activations of actuators at the start, ``(na,)``, such as ``robot.activations["home"]``; by default zero.
         seconds: Duration. It need not be a multiple of ``dt``: the last step is then shorter, so that the simulation

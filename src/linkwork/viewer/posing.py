@@ -14,7 +14,8 @@ from linkwork.closure.thresholds import CLOSED_BY_SLIDERS
 from linkwork.errors import AssemblyError
 from linkwork.model.joints import Prismatic
 from linkwork.model.model import Model
-from linkwork.model.parts import HOME, TreeJoint
+from linkwork.model.parts import TreeJoint
+from linkwork.model.poses import HOME, QPOS0
 from linkwork.quantities.arguments import Array
 
 SAME_POSE = 1e-2
@@ -46,9 +47,7 @@ class Pose:
 
 def start_of(robot: Model) -> tuple[Array, str]:
     """A pose to look at first, with loops closed if they can be, and a word about it."""
-    for name, q in sorted(
-        robot.poses.items(), key=lambda item: (item[0] != HOME, item[0] == "qpos0")
-    ):  # the initial one
+    for name, q in sorted(robot.poses.items(), key=lambda item: (item[0] != HOME, item[0] == QPOS0)):  # the initial one
         try:
             return assemble(robot, q).q, f"pose {name}"
         except AssemblyError:

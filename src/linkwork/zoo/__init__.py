@@ -7,6 +7,7 @@ contact pairs have one in which bodies touch and do not penetrate.
 
 from __future__ import annotations
 
+from linkwork.model.poses import ASSEMBLED
 from linkwork.zoo.balancing import ball_on_stewart
 from linkwork.zoo.basic import (
     humanoid,
@@ -24,7 +25,6 @@ from linkwork.zoo.grasps import hand_and_cube, pinched_capsule
 from linkwork.zoo.hopping import hopper
 from linkwork.zoo.humanoids import humanoid_fallen, humanoid_standing, small_humanoid
 from linkwork.zoo.linkages import HOLY_NUMBERS, five_bar, four_bar, four_bar_cart_pole, jansen, slider_crank, watt
-from linkwork.zoo.places import ASSEMBLED
 from linkwork.zoo.platforms import delta, delta_pose, stewart, stewart_pose
 from linkwork.zoo.quadrupeds import quadruped, quadruped_fallen, quadruped_standing
 from linkwork.zoo.robots_on_ground import cassie_on_ground, digit_on_ground, go2_on_ground, on_ground

@@ -11,9 +11,9 @@ from linkwork.model.contacts import ContactPair, ContactShape
 from linkwork.model.inertia import Inertia
 from linkwork.model.joints import Free
 from linkwork.model.placement import Placement
+from linkwork.model.poses import ASSEMBLED
 from linkwork.model.shapes import Box, Cylinder, Sphere
 from linkwork.zoo.contact_builder import above_zero, floating
-from linkwork.zoo.places import ASSEMBLED
 from linkwork.zoo.platforms import LEGS, stewart, stewart_pose
 
 PLATE = (0.5, 0.5, 0.02)

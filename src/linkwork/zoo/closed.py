@@ -36,8 +36,9 @@ from linkwork.model.constraints import (
     Weld,
 )
 from linkwork.model.placement import Placement
+from linkwork.model.poses import ASSEMBLED
 from linkwork.zoo.basic import random_direction, random_placement, random_tree
-from linkwork.zoo.places import ASSEMBLED, at_least, placements, turn
+from linkwork.zoo.places import at_least, placements, turn
 
 Rng = np.random.Generator
 

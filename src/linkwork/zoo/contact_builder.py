@@ -21,8 +21,8 @@ from linkwork.model.contacts import ContactPair, ContactShape
 from linkwork.model.inertia import Inertia
 from linkwork.model.joints import Free
 from linkwork.model.placement import Placement
+from linkwork.model.poses import ASSEMBLED
 from linkwork.model.shapes import Box, Cylinder, Ellipsoid, Ground, Solid, Sphere
-from linkwork.zoo.places import ASSEMBLED
 
 GROUND = "ground"
 """Name of the ground's contact shape: pairs with it are called ``ground:shape``."""

@@ -16,7 +16,8 @@ from linkwork.mechanism import Builder, Mechanism
 from linkwork.model.constraints import WORLD, Point
 from linkwork.model.inertia import Inertia
 from linkwork.model.joints import Free, Planar, Revolute
-from linkwork.zoo.places import ASSEMBLED, at_least
+from linkwork.model.poses import ASSEMBLED
+from linkwork.zoo.places import at_least
 
 Vector = tuple[float, float, float]
 

@@ -21,7 +21,7 @@ from linkwork.model.arrays import Floats
 from linkwork.model.constraints import WORLD, Hinge, Pair, Point, PointOnLine, Rod, Weld
 from linkwork.model.inertia import Inertia
 from linkwork.model.joints import Prismatic, Revolute
-from linkwork.zoo.places import ASSEMBLED
+from linkwork.model.poses import ASSEMBLED
 
 Closure = Literal["hinge", "point", "line"]
 """Constraint of a pin that closes a loop: a Hinge (5 rows), a Point (3 rows), or a PointOnLine along the hinge (2 rows,

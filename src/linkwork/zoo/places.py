@@ -16,11 +16,9 @@ from linkwork.model.constraints import WORLD, Hinge, Weld
 from linkwork.model.inertia import Inertia
 from linkwork.model.joints import Free, Revolute, unit_axis
 from linkwork.model.placement import Placement
+from linkwork.model.poses import ASSEMBLED
 from linkwork.model.rotations import axis_rotation
 from linkwork.plans.tree import tree_of
-
-ASSEMBLED = "assembled"
-"""The pose of each mechanism of the zoo at which its loops are closed."""
 
 LINK = 0.2
 """Meters: the length of the links of chains."""

@@ -16,8 +16,8 @@ from linkwork.model.constraints import WORLD, Cardan, Point, Rod
 from linkwork.model.inertia import Inertia
 from linkwork.model.joints import Free, Prismatic, Revolute, Spherical, Universal
 from linkwork.model.placement import Placement, PlacementLike, as_placement
+from linkwork.model.poses import ASSEMBLED
 from linkwork.model.rotations import axis_rotation, quaternion_of
-from linkwork.zoo.places import ASSEMBLED
 
 Foot = Literal["universal", "spherical"]
 Head = Literal["spherical", "universal"]

@@ -22,9 +22,10 @@ from linkwork.model.checks import check_all
 from linkwork.model.constraints import WORLD, Constraint, PlaneOnPlane, PointOnPlane
 from linkwork.model.contacts import ContactShape
 from linkwork.model.placement import Placement
+from linkwork.model.poses import ASSEMBLED
 from linkwork.model.shapes import Box, Cylinder, Ground, Shape, Sphere
 from linkwork.zoo.contact_builder import reach
-from linkwork.zoo.places import ASSEMBLED, placements, turn
+from linkwork.zoo.places import placements, turn
 from linkwork.zoo.supports import SIDES
 
 CASSIE_TOE, CASSIE_HEEL = np.array([-0.052821, 0.092622, 0.0]), np.array([0.069746, -0.010224, 0.0])

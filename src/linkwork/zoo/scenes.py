@@ -15,9 +15,10 @@ from linkwork.mechanism import Mechanism, compose
 from linkwork.model.arrays import Floats
 from linkwork.model.constraints import WORLD
 from linkwork.model.placement import Placement
+from linkwork.model.poses import ASSEMBLED
 from linkwork.zoo.contacts import pyramid
 from linkwork.zoo.humanoids import on_back, small_humanoid
-from linkwork.zoo.places import ASSEMBLED, at_least, placements, turn
+from linkwork.zoo.places import at_least, placements, turn
 from linkwork.zoo.supports import (
     SIDES,
     Ball,

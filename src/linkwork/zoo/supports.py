@@ -26,7 +26,8 @@ from linkwork.model.graphs import named_ancestors
 from linkwork.model.joints import Revolute
 from linkwork.model.parts import TreeJoint
 from linkwork.model.placement import Placement
-from linkwork.zoo.places import ASSEMBLED, placements
+from linkwork.model.poses import ASSEMBLED
+from linkwork.zoo.places import placements
 
 Vector = tuple[float, float, float]
 Contact = tuple[str, VectorLike] | tuple[str, str, VectorLike]

@@ -19,7 +19,8 @@ from linkwork.mechanism import Builder, Mechanism
 from linkwork.model.constraints import WORLD, Belt, Constraint, FunctionCoupling, Gear
 from linkwork.model.inertia import Inertia
 from linkwork.model.joints import Revolute
-from linkwork.zoo.places import ASSEMBLED, at_least
+from linkwork.model.poses import ASSEMBLED
+from linkwork.zoo.places import at_least
 
 LENGTH = 0.3
 """Meters: a link of the chains."""

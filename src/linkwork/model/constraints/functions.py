@@ -11,6 +11,7 @@ import numpy as np
 
 from linkwork.conversions import converted_but
 from linkwork.errors import ModelError
+from linkwork.inputs import items
 from linkwork.model.arrays import numbers
 from linkwork.model.constraints.base import ConstraintOptions, Renaming
 from linkwork.model.constraints.couplings import Coupling, Equation, Term
@@ -18,7 +19,7 @@ from linkwork.model.functions import Tape, record
 from linkwork.model.profiles import curve_or_function
 
 
-@converted_but("gains", "offset")
+@converted_but("gains", "offset", "over")
 @dataclass(frozen=True, eq=False)
 class FunctionCoupling(Coupling):
     """A function of joint coordinates, written in Python, equals a value; each of its results is a row.
@@ -39,7 +40,11 @@ class FunctionCoupling(Coupling):
     offset: float | Sequence[float] = 0.0
 
     def __post_init__(self) -> None:
-        names = (self.over,) if isinstance(self.over, str) else tuple(str(name) for name in self.over)
+        if callable(self.over):
+            raise ModelError(f"{type(self).__name__} takes the function first, then the names of its joints")
+        names = (
+            (self.over,) if isinstance(self.over, str) else tuple(map(str, items(self.over, "over", "names of joints")))
+        )
         if not names or len(set(names)) < len(names):
             raise ModelError(f"{type(self).__name__}: joints {list(names)}, needs at least one, and each once")
         self._set(over=names)

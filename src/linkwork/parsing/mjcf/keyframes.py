@@ -9,6 +9,7 @@ import numpy as np
 
 from linkwork.model.arrays import Floats
 from linkwork.model.joints import Free, Spherical
+from linkwork.model.poses import QPOS0
 from linkwork.model.rotations import quaternion_of
 from linkwork.parsing.mjcf.document import MjcfDocument
 from linkwork.parsing.mjcf.joints import MjcfJoint
@@ -16,11 +17,9 @@ from linkwork.parsing.mjcf.tree import Tree, fresh
 from linkwork.parsing.mjcf.vocabulary import not_understood
 from linkwork.parsing.xml import Node, warn
 
-QPOS0 = "qpos0"
-
 SHORTEST = 1e-15
-IDENTITY = (0.0, 0.0, 0.0, 1.0)
 """MuJoCo's reading of a quaternion below this length, as in keyframes of zeros that an editor wrote."""
+IDENTITY = (0.0, 0.0, 0.0, 1.0)
 
 SAME_PLACE = 1e-9
 """Placements of mocap bodies whose numbers differ by less are the same."""
