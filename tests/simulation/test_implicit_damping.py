@@ -91,6 +91,44 @@ def test_dampers_of_tendons_are_implicit() -> None:
     assert np.abs(ours(robot, commands, q, v).q[1:] - mujocos(words, commands, q, v)).max() < 1e-10
 
 
+@pytest.mark.parametrize("servos", ["a fixed tendon", "two tendons and a joint", "a ball"])
+def test_steps_with_rows_have_dampers_of_tendons_in_their_matrix(servos: str) -> None:
+    """Limits that are not reached make them steps with contacts, whose damping is that of ``implicitfast``, too."""
+    far = 'range="-1000 1000"'
+    words = text(SERVOS[servos], joint=far, tendon='damping="60"', spatial='damping="90"')
+    robot = lw.loads(words, "mjcf")
+    commands = np.array([0.7, 0.4, -0.3])[: len(robot.actuators)]
+    q, v = state(robot)
+    run = ours(robot, commands, q, v, contact=True)
+    assert np.abs(run.q[1:] - mujocos(words, commands, q, v)).max() < 1e-9
+    assert run.contacts.missed[-1] == 0
+    many = lw.rollouts(
+        robot, np.tile(q, (9, 1)), np.tile(v, (9, 1)), seconds=0.04, dt=DT, commands=commands, contact=True
+    )
+    assert np.abs(many.q[-1] - run.q[20]).max() < 1e-10
+
+
+def test_dampers_of_tendons_are_exact_beside_contacts() -> None:
+    """A weight hangs on a tendon with a stiff damper over a second weight on the ground: both sink as the closed form
+    says, with the rate ``m g / d (1 - exp(-d t / m))`` of semi-implicit steps."""
+    build = lw.Builder("dashpot")
+    for name in ("left", "right"):
+        build.body(name, lw.Inertia.box(2.0, (0.1, 0.1, 0.1)))
+        build.joint(f"{name} slide", lw.joints.Prismatic("z"), "world", name, at=(0.5 * (name == "right"), 0, 1))
+    build.shape("right", lw.shapes.Box((0.1, 0.1, 0.1)), role="collision")
+    build.tendon(lw.tendons.Tendon("rod", joints={"left slide": 1.0, "right slide": 1.0}, damping=500.0))
+    build.contact("right")
+    robot = build.build()
+    q, v, dt, m, d = np.array([0.0, -0.95]), np.zeros(2), 0.002, 2.0, 500.0
+    run = lw.simulate(robot, q, v, seconds=0.1, dt=dt)
+    rate = 0.0  # m (r1 - r) / h = -m g - d r1: of the left weight, as the right one rests
+    for k in range(len(run.v)):
+        np.testing.assert_allclose(run.v[k], [rate, 0.0], rtol=0, atol=1e-8)
+        rate = (rate - dt * 9.81) / (1.0 + dt * d / m)
+    weight = run.contacts["ground:right"].total[-1]
+    assert weight == pytest.approx(m * 9.81 + d * run.v[-1, 0], rel=1e-6)
+
+
 def test_a_torque_at_the_limit_of_its_joint_has_no_damping() -> None:
     """With one actuator the same as a limit of its force."""
     q, v, commands = np.zeros(7), np.zeros(6), np.array([2.0])

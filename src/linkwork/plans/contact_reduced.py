@@ -23,6 +23,7 @@ from linkwork.plans.actuation import actuated_layout, with_actuators
 from linkwork.plans.bodies import BodyTable, size_of
 from linkwork.plans.constraints import CONSTRAINED_TREE, constrained_tree
 from linkwork.plans.contact_balls import BALL_BOX_FLOATS, BALL_BOX_INTEGERS, BALL_BOX_SIZES, ball_boxes, ball_tables
+from linkwork.plans.contact_dampers import DAMPER_INTEGERS, DAMPER_SIZES, limbs_of_dampers
 from linkwork.plans.contact_friction import FRICTION_FLOATS, FRICTION_INTEGERS, friction_tables
 from linkwork.plans.contact_groups import GROUP_FLOATS, GROUP_INTEGERS, GROUP_SIZES, group_tables
 from linkwork.plans.contact_lcaba import box_tables
@@ -75,6 +76,7 @@ REDUCED_TREE = actuated_layout(
             "nboxes",
             *TENDON_BOX_SIZES,
             *BALL_BOX_SIZES,
+            *DAMPER_SIZES,
             "nfurther",  # the most iterations of a step by smoothed equations
             "nbouncing",  # pairs with restitution
             "nsoft",  # pairs, limits and dry friction, and rows of constraints, where these are soft; else none
@@ -112,6 +114,7 @@ REDUCED_TREE = actuated_layout(
             "adhesion_body": ("nadhesions",),
             **TENDON_BOX_INTEGERS,
             **BALL_BOX_INTEGERS,
+            **DAMPER_INTEGERS,
             "box_v": ("nboxes",),  # as in `contact_lcaba`; -1 of tendons and ball joints
             "box_q": ("nboxes",),
             "dof_box_start": ("nv",),  # limits and dry friction of a degree of freedom
@@ -221,14 +224,16 @@ def reduced_tree(
     depth, reach = max(depths, default=0), max(limbs["limb_reach"], default=0)
     most = min(2 * depth, nlimbs)
     balls = ball_tables(model, limbs["dof_limb"], of_balls)
-    coupled = [*loops["sides"], *tendon_limbs, *([limb] for limb in balls["ball_box_limb"])]
+    damper_limbs = limbs_of_dampers(model, tree, bodies, limbs["dof_limb"], implicit)
+    coupled = [*loops["sides"], *tendon_limbs, *damper_limbs, *([limb] for limb in balls["ball_box_limb"])]
     sides = [len(some) for some in coupled]
     widths = [sum(int(limbs["limb_size"][limb]) for limb in some) for some in coupled]
     nside_pairs = nlisted * (most * (most - 1) // 2) + sum(n * (n - 1) // 2 for n in sides)
     largest = int(np.max(friction["contact_dim"], initial=1))
     forces = LISTED * nlisted + len(boxes["box_v"]) + model.nc
-    sets = nlisted + len(boxes["box_v"]) + len(loops["sides"])
-    spans, tendon_spans = ragged(loops["sides"]), ragged(tendon_limbs)
+    rows = len(boxes["box_v"]) + model.nc + len(damper_limbs)
+    sets = nlisted + len(boxes["box_v"]) + len(loops["sides"]) + len(damper_limbs)
+    spans, tendon_spans, damper_spans = ragged(loops["sides"]), ragged(tendon_limbs), ragged(damper_limbs)
     alone = (np.asarray(tree.kind) == FREE) & ~np.isin(np.arange(int(tree.n)), tree.parent)
     padded = -4 * (-model.nv // 4) if model.nv <= DENSE else 0
     stride = padded + 4 * (1 - padded // 4 % 2) if padded else 0
@@ -249,6 +254,9 @@ def reduced_tree(
         tendon_box_side=tendon_spans.start,
         tendon_box_sides=tendon_spans.count,
         tendon_side=tendon_spans.entries,
+        damper_side=damper_spans.start,
+        damper_sides=damper_spans.count,
+        damper_limb=damper_spans.entries,
         **group_tables(model, contacts, first, second, int(tree.n)),
         nintervals=cells,
         ngrid=cells * cells,
@@ -277,7 +285,7 @@ def reduced_tree(
         nfurther=iterations,
         nbouncing=0 if scales.soft is not None else int(np.count_nonzero(contacts["restitution"])),
         nsets=sets,
-        nrows=largest * nlisted + len(boxes["box_v"]) + model.nc,
+        nrows=largest * nlisted + rows,
         nsides=most * nlisted + len(boxes["box_v"]) + sum(sides),
         nwidth=stride or max([min(2 * reach, model.nv), *widths]),
         npadded=padded,
@@ -288,7 +296,7 @@ def reduced_tree(
         dof_box_start=dof_boxes.start,
         dof_boxes=dof_boxes.count,
         dof_box=dof_boxes.entries,
-        ndense_rows=(largest * nlisted + len(boxes["box_v"]) + model.nc) * stride,
+        ndense_rows=(largest * nlisted + rows) * stride,
         nedges=min(nlimbs * (nlimbs - 1) // 2, nlimbs * BLOCK_ROOM),
         nside_pairs=nside_pairs,
         nlinks=2 * (nside_pairs + sum(depths) - nlimbs),

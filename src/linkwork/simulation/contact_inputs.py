@@ -16,6 +16,7 @@ from linkwork.dynamics.iterations import SolverSettings
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.inputs import float_array
 from linkwork.model.model import Model
+from linkwork.plans.implicit_damping import ImplicitDamping
 from linkwork.plans.tree import Tree
 from linkwork.quantities.arguments import Array
 from linkwork.quantities.motions import is_timed
@@ -36,8 +37,8 @@ def has_reduced_steps(robot: Model, settings: StepSettings) -> bool:
             f"soft contacts of '{robot.name}' are steps of native code: leave out compile(), CUDA and derivatives, "
             "or contact='soft'"
         )
-    needed = settings.contact == "soft" or is_timed(robot)
-    return not settings.by_slots and (needed or takes_reduced_matrix(robot))
+    needed = settings.contact == "soft" or is_timed(robot) or ImplicitDamping().coupled(robot)
+    return not settings.by_slots and (bool(needed) or takes_reduced_matrix(robot))
 
 
 class ContactInputs:

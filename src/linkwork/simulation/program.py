@@ -59,7 +59,6 @@ from linkwork.model.model import Model
 from linkwork.model.tendons import without_springs
 from linkwork.plans.actuation import with_actuators
 from linkwork.plans.clusters import cluster_tree
-from linkwork.plans.contact_balls import limited_balls
 from linkwork.plans.contact_steps import contact_program_tree, contact_steps_tree
 from linkwork.plans.force_elements import has_force_elements, without_force_elements
 from linkwork.plans.implicit_damping import ImplicitDamping, with_armature
@@ -326,10 +325,9 @@ def step_program(robot: Model, settings: StepSettings, parameters: ParameterName
         tendons = with_exact_limits(robot, moved.tendons) if exact_tendons else moved.tendons
         # constraints close within a step: their gains have no meaning
         moved = replace(moved, constraints=robot.constraints, tendons=tendons)
-        springs = soft - {joint.name for joint in limited_balls(robot)}  # of these there are none
-        exact = [joint.name for joint in robot.joints if settings.limits is not False and joint.name not in springs]
+        exact = [joint.name for joint in robot.joints if settings.limits is not False and joint.name not in soft]
         rows = with_friction_rows(moved if settings.passive else without_passive_forces(moved), inputs.chosen)
-        implicit = _implicit_damping(settings, form, inputs)
+        implicit = _implicit_damping(robot, settings, form, inputs)
         warn_unmodeled(robot, reduced, ball_limits=settings.limits is not False)
         if reduced:
             plan = robot, rows, settings.wrenches, exact, solver, implicit
@@ -342,7 +340,7 @@ def step_program(robot: Model, settings: StepSettings, parameters: ParameterName
     else:
         warn_of_rows_left_out(robot, settings.limits is not False)
         tree = _tree(robot, moved, settings, form, solver)
-        implicit = _implicit_damping(settings, form, inputs)
+        implicit = _implicit_damping(robot, settings, form, inputs)
         if implicit is not None:
             tree = with_armature(tree, stopped)
         dynamics, driven = DYNAMICS[form, solver.max_iterations if form == "loops" else 0]
@@ -431,13 +429,15 @@ def with_joint_forces(robot: Model, moved: Model, settings: StepSettings, at: Ar
     return replace(moved, tendons=tendons)
 
 
-def _implicit_damping(settings: StepSettings, form: Form, inputs: ParameterInputs) -> ImplicitDamping | None:
+def _implicit_damping(
+    robot: Model, settings: StepSettings, form: Form, inputs: ParameterInputs
+) -> ImplicitDamping | None:
     """Which dampers belong to the matrix of steps: all of semi-implicit Euler."""
     if settings.integrator != "euler":
         return None
-    return ImplicitDamping(
-        variable=bool({"actuator_gain", "actuator_bias"} & set(inputs.names)), bounded=form != "tree"
-    )
+    variable = bool({"actuator_gain", "actuator_bias"} & set(inputs.names))
+    exact = form == "tree" or (form == "contact" and has_reduced_steps(robot, settings))
+    return ImplicitDamping(variable, bounded=not exact)
 
 
 def _tree(robot: Model, moved: Model, settings: StepSettings, form: Form, solver: SolverSettings) -> Tree:

@@ -145,7 +145,7 @@ def joint_limits(limits: JointLimits) -> bool | str | tuple[str, ...]:
 
 
 def soft_limits(robot: Model, limits: bool | str | tuple[str, ...], contact: bool) -> frozenset[str]:
-    """Names of joints whose limits are springs.
+    """Names of joints whose limits are springs; the largest angles of ball joints never are.
 
     Args:
         robot: The mechanism.
@@ -154,7 +154,8 @@ def soft_limits(robot: Model, limits: bool | str | tuple[str, ...], contact: boo
     """
     named = {robot.joint(name).name for name in limits} if isinstance(limits, tuple) else set()
     everywhere = limits == "soft" or (limits is not False and not contact)
-    return frozenset({joint.name for joint in robot.joints} if everywhere else named)
+    springs = {joint.name for joint in robot.joints} if everywhere else named
+    return frozenset(name for name in springs if np.isinf(robot.joint(name).limits.angle))
 
 
 def stop_time(dt: float) -> float:

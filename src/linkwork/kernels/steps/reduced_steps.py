@@ -40,7 +40,7 @@ from linkwork.kernels.steps.stage_dynamics import (
     IMPLICIT_WORK,
     Dynamics,
     StepInputs,
-    bounded_dampers,
+    all_dampers,
     with_clock,
 )
 from linkwork.kernels.tree.actuation import DRIVE_WORK, drive_joints, load_activations, store_activations
@@ -77,7 +77,7 @@ def reduced_euler(tree: Array, w: Array, q: Array, v: Array, inputs: StepInputs,
     """A step of semi-implicit Euler with contacts, limits, dry friction and loops."""
     load_activations(tree, w, flat)
     applied_torques(tree, w, q, v, inputs)
-    bounded_dampers(tree, w, q, inputs, inputs.timing[DT])
+    all_dampers(tree, w, q, inputs, inputs.timing[DT])
     for k in range(tree.nadhesions):
         w.adhesion_force[k] = where(0.5, inputs.timing[COMMANDED], w.actuator_force[tree.adhesion_actuator[k]], 0.0)
     damped = with_arrays(tree, w, IMPLICIT)

@@ -27,11 +27,8 @@ from linkwork.kernels.tree.actuation import control_of
 from linkwork.kernels.tree.motors import motor_damping
 from linkwork.kernels.tree.tendons import DAMPING, LONGEST, SHORTEST, STOP_DAMPING
 
-DAMPING_WORK: dict[str, Shape] = {
-    "actuator_damping": ("nu",),
-    "coupled_damping": ("ncoupled",),
-    "coupled_J": ("ncoupled", "nv"),
-}
+COUPLED_DAMPERS: dict[str, Shape] = {"coupled_damping": ("ncoupled",), "coupled_J": ("ncoupled", "nv")}
+DAMPING_WORK: dict[str, Shape] = {"actuator_damping": ("nu",)} | COUPLED_DAMPERS
 COUPLED_WORK: dict[str, Shape] = {
     "coupled_Y": ("ncoupled", "nv"),
     "coupled_S": ("ncoupled", "ncoupled"),

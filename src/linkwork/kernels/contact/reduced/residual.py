@@ -93,8 +93,10 @@ def loops_change(w: Array) -> Scalar:
         if w.cone_kind[e] == EQUALITY:
             for r in range(w.cone_row[e], w.cone_row[e] + w.cone_dim[e]):
                 unit = w.row_unit[r] * w.row_unit[r]
-                square = square + unit * w.row_y[r] * w.row_y[r]
-                change = change + unit * w.dy[r] * w.dy[r]
+                x = w.row_y[r] + w.compliance[r] * w.z[r]
+                dx = w.dy[r] + w.compliance[r] * w.dz[r]
+                square = square + unit * x * x
+                change = change + unit * dx * dx
     return where(change, STAGNATION * STAGNATION * square, 0.0, 1.0)
 
 

@@ -33,7 +33,7 @@ from linkwork.kernels.contact.reduced.broad_phase import BROAD_INTEGERS, BROAD_W
 from linkwork.kernels.contact.reduced.dense import DENSE_INTEGERS, list_dense_rows
 from linkwork.kernels.contact.reduced.gyroscopic import GYROSCOPIC_WORK, turn_linked, turn_momenta
 from linkwork.kernels.contact.reduced.islands import ISLAND_INTEGERS
-from linkwork.kernels.contact.reduced.joint_rows import JOINT_INTEGERS, JOINT_WORK, list_boxes, list_loops
+from linkwork.kernels.contact.reduced.joint_rows import JOINT_INTEGERS, JOINT_WORK, list_boxes, list_damper, list_loops
 from linkwork.kernels.contact.reduced.mass_matrix import mass_matrix_of_composites, reduced_mass_matrix
 from linkwork.kernels.contact.reduced.matrix import MATRIX_WORK, mass_times, rows_times
 from linkwork.kernels.contact.reduced.missed import find_missed
@@ -198,6 +198,8 @@ def list_sets(tree: Array, w: Array, q: Array, v: Array, settings: ReducedSettin
     list_boxes(tree, w, q, v, settings)
     if tree.nc > 0:
         list_loops(tree, w, q, settings)
+    for c in range(tree.ncoupled):
+        list_damper(tree, w, c, v, settings.dt)
     if in_warp() and tree.nstride > 0:
         for a in prange(tree.nlimbs):
             w.limb_order[a] = a
