@@ -28,7 +28,7 @@ CLUSTER_TREE = CONSTRAINED_TREE.extended(
     "clusters",
     sizes=(
         *("nclusters", "nmembers", "nind", "ndep", "ncluster_rows", "nzero"),
-        *("ncluster_outputs", "nwide", "nblocks", "ncoupled", "noutput_pairs"),
+        *("ncluster_outputs", "nwide", "nblocks", "ncoupled_bodies", "noutput_pairs"),
     ),
     integers={
         "body_cluster": ("n",),  # the cluster of each body, -1 for the world; children come before their parents
@@ -40,11 +40,13 @@ CLUSTER_TREE = CONSTRAINED_TREE.extended(
         "output_pair": ("noutput_pairs",),
         "coupled_start": ("n",),  # pairs of a body with others that its cluster's children couple: first and count
         "coupled_count": ("n",),
-        "coupled_body": ("ncoupled",),  # the other body,
-        "coupled_block": ("ncoupled",),  # the block with rows of the one that has the greater number,
-        "coupled_output": ("ncoupled",),  # the output body that carries the other,
-        "coupled_next": ("ncoupled",),  # the block of the parent and the other; -1: these are one body, -2: none,
-        "coupled_transposed": ("ncoupled",),  # and 1 where that block has the other's rows
+        "coupled_body": ("ncoupled_bodies",),  # the other body,
+        "coupled_block": ("ncoupled_bodies",),  # the block with rows of the one that has the greater number,
+        "coupled_output": ("ncoupled_bodies",),  # the output body that carries the other,
+        "coupled_next": (
+            "ncoupled_bodies",
+        ),  # the block of the parent and the other; -1: these are one body, -2: none,
+        "coupled_transposed": ("ncoupled_bodies",),  # and 1 where that block has the other's rows
         "cluster_parent": ("nclusters",),  # the first output body
         "single_body": ("nclusters",),  # 1 for a body on which no constraint acts
         "member_start": ("nclusters",),  # bodies of a cluster, parents first: first and count
