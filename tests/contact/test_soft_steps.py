@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import linkwork as lw
+from linkwork.contact.softness import soft_rows
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.parsing.mjcf import mujoco_map
 from tests.support.contact_scenes import box_on_plane
@@ -127,6 +129,66 @@ def test_soft_limits_friction_and_equalities_are_those_of_mujoco(name: str, save
         mujoco.mj_step(m, d)
         largest = np.abs(d.qvel - before).max() / 0.002
         np.testing.assert_allclose(at.to_qvel(ours.q, ours.v) / 0.002, d.qvel / 0.002, atol=1e-9 * largest)
+
+
+@pytest.mark.parametrize("names", [("connect",), ("connect", "weld"), ("joints", "weld to the world")])
+def test_soft_equalities_of_hard_steps_are_those_of_mujoco(names: tuple[str, ...]) -> None:
+    """Constraints that are not exact, in steps with nothing else that is soft."""
+    text = JOINTED.format("".join(EQUALITIES[name] for name in names))
+    for said in (' frictionloss=".3"', ' frictionloss=".1"', ' range="-.3 .4"', ' range="-.05 .05"'):
+        text = text.replace(said, "")
+    m, rng = mujoco.MjModel.from_xml_string(text), np.random.default_rng(0)
+    d, robot = mujoco.MjData(m), lw.loads(text)
+    robot = replace(robot, constraints=tuple(replace(c, exact=False) for c in robot.constraints))
+    at, step = mujoco_map(robot), lw.Stepper(robot, 0.002, tolerance=1e-12)
+    assert step.contact
+    for _ in range(10):
+        mujoco.mj_resetData(m, d)
+        mujoco.mj_integratePos(m, d.qpos, rng.normal(size=m.nv), 0.12)
+        d.qvel[:] = rng.normal(size=m.nv)
+        mujoco.mj_forward(m, d)
+        q = at.from_qpos(d.qpos.copy())
+        s = step(q, at.from_qvel(q, d.qvel))
+        a = (at.to_qvel(s.q, s.v) - d.qvel) / 0.002
+        np.testing.assert_allclose(a, d.qacc, rtol=0, atol=1e-9 * np.abs(d.qacc).max())
+
+
+def lifted(**options: Any) -> lw.Mechanism:
+    """Two weights of 1 kg on slides that a gear couples; one of them is locked where it is."""
+    build = lw.Builder("weights")
+    for name in ("left", "right"):
+        build.body(name, lw.Inertia.box(1.0, (0.1, 0.1, 0.1)))
+        build.joint(name, lw.joints.Prismatic("z"), "world", name)
+    build.constrain(lw.constraints.Gear("left", "right", 1.0, name="gear", exact=True))
+    soft = lw.contact.SoftConstraint(impedance=(0.9, 0.9, 0.001, 0.5, 2.0))
+    build.constrain(lw.constraints.JointLock("left", name="lock", soft=soft, **options))
+    return build.build()
+
+
+@pytest.mark.parametrize("contact", [True, "soft"])
+def test_soft_constraint_sags_beside_an_exact_one(contact: Any) -> None:
+    """At rest ``f = k d r / R`` with the regularization ``R = (1 - d) / d D``: the closed form of MuJoCo's model."""
+    robot = lifted(exact=False)
+    run = lw.simulate(robot, seconds=1.0, dt=1e-3, contact=contact)
+    D = soft_rows(robot)["soft_row_weight"][robot.row_slice("lock")][0]
+    k, d = 1 / (0.9 * 0.02) ** 2, 0.9
+    sag = -2 * 9.81 * (1 - d) / d * D / (k * d)
+    np.testing.assert_allclose(run.q[-1], [sag, sag], rtol=1e-6)
+    assert np.abs(run.q[:, 0] - run.q[:, 1]).max() < 1e-9
+    assert run.forces["lock"][-1] == pytest.approx(2 * 9.81, rel=1e-6)
+
+
+def test_constraints_are_exact_in_hard_steps_and_where_they_say_so() -> None:
+    exact = lw.simulate(lifted().with_parameters(friction=[1e-3, 0]), seconds=0.1, dt=1e-3)
+    assert np.abs(exact.q).max() < 1e-9
+    held = lw.simulate(lifted(exact=True), seconds=0.1, dt=1e-3, contact="soft")
+    assert np.abs(held.q).max() < 1e-9
+    with pytest.warns(lw.errors.ModelWarning, match="constraints 'lock' of 'weights' are exact in these steps"):
+        lw.simulate(lifted(exact=False), seconds=0.01, integrator="rk4")
+    with pytest.warns(lw.errors.ModelWarning, match="softness of constraint 'lock'"):
+        lw.Stepper(lifted(exact=False)).compile()
+    with pytest.raises(lw.errors.ModelError, match="holds exactly"):
+        lw.Drive("left", lambda t: t, exact=False)
 
 
 CUP = """<mujoco><option timestep=".002" cone="elliptic" jacobian="dense" tolerance="0" iterations="300"/><worldbody>

@@ -17,7 +17,7 @@ from linkwork.contact.scales import (
     tendon_units,
     velocity_units,
 )
-from linkwork.contact.softness import soft_boxes, soft_rows, soft_weights
+from linkwork.contact.softness import soft_boxes, soft_constraints, soft_rows, soft_weights
 from linkwork.contact.thresholds import (
     PENETRATION_VELOCITY,
     RESTING_STEPS,
@@ -46,13 +46,14 @@ FEW_SLOTS = 16
 def takes_reduced_matrix(robot: Model) -> bool:
     """Whether native steps of a robot are made by the reduced matrix; else LCABA is faster: few points, and loops.
 
-    Steps by LCABA have neither dry friction nor exact limits of tendons, nor limits of ball joints. Cassie with its
+    Steps by LCABA have neither dry friction nor exact limits of tendons, nor limits of ball joints, nor soft
+    constraints. Cassie with its
     loops and eight points takes 13 microseconds a step by LCABA, and 22 by the reduced matrix.
 
     Args:
         robot: The mechanism.
     """
-    wide = tendon_boxes(robot, True) or limited_balls(robot)
+    wide = tendon_boxes(robot, True) or limited_balls(robot) or soft_constraints(robot, False)
     return robot.nc == 0 or contact_points(robot).nslots > FEW_SLOTS or bool(wide)
 
 
@@ -80,12 +81,13 @@ def reduced_plan(
         soft: Whether contacts are soft, as MuJoCo's (`kernels.contact.reduced.soft`).
         tendon_limits: Whether limits of tendons without stops hold exactly.
     """
-    scales = contact_scales(robot)
+    scales, yielding = contact_scales(robot), soft_constraints(robot, soft)
     joint_boxes, of_tendons = box_tables(moved, limited, True), tendon_boxes(moved, tendon_limits)
     of_balls = ball_boxes(moved, limited)
     dofs, tendons = np.array(joint_boxes["box_v"], dtype=np.int64), [box.tendon for box in of_tendons]
     inertias, nothing = joint_inverse_inertias(robot), np.zeros(0)
     balls = np.reshape([inertias[robot.v_slice(box.joint)] for box in of_balls], (-1, 3))
+    own = _soft_tables(robot, joint_boxes, of_tendons, of_balls) if soft else {}
     rows = RowScales(
         pairs=scales.pairs,
         boxes=np.concatenate([inertias[dofs], tendon_inverse_inertias(robot)[tendons], balls.mean(axis=1)]),
@@ -97,7 +99,8 @@ def reduced_plan(
         rows=scales_of(robot).rows if robot.nc else nothing,
         row_units=scales.length / typical_row_units(robot) if robot.nc else nothing,
         length=scales.length,
-        soft=_soft_tables(robot, joint_boxes, of_tendons, of_balls) if soft else None,
+        soft=own | ({"nsoft_rows": robot.nc} | soft_rows(robot) if yielding else {}),
+        soft_constraints=yielding,
     )
     return reduced_tree(moved, rows, solver.max_iterations, frames, limited, implicit, meshes, tendon_limits)
 
@@ -105,11 +108,10 @@ def reduced_plan(
 def _soft_tables(
     robot: Model, joint_boxes: dict[str, Any], of_tendons: list[TendonBox], of_balls: list[BallBox]
 ) -> dict[str, Any]:
-    """Arrays of soft contacts, limits, dry friction and constraints."""
+    """Arrays of soft contacts, limits and dry friction."""
     pairs = soft_weights(robot)
     boxes = soft_boxes(robot, joint_boxes, of_tendons, of_balls)
-    sizes = {"nsoft": len(pairs), "nsoft_boxes": len(boxes["box_weight"]), "nsoft_rows": robot.nc}
-    return {**sizes, "soft_D": pairs, **boxes, **soft_rows(robot)}
+    return {"nsoft": len(pairs), "nsoft_boxes": len(boxes["box_weight"]), "soft_D": pairs, **boxes}
 
 
 def reduced_settings(robot: Model, dt: float, solver: SolverSettings, time: float, dtype: str) -> Array:

@@ -129,6 +129,16 @@ def soft_boxes(
     }
 
 
+def soft_constraints(robot: Model, soft: bool) -> frozenset[str]:
+    """Names of constraints that give way in steps with contacts.
+
+    Args:
+        robot: The mechanism.
+        soft: Whether contacts are soft.
+    """
+    return frozenset(constraint.name for constraint in robot.constraints if not constraint.is_exact(soft))
+
+
 def soft_rows(robot: Model) -> dict[str, Any]:
     """Arrays ``soft_row_`` of soft constraints, for `plans.contact_reduced`.
 

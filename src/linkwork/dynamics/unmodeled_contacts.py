@@ -47,6 +47,7 @@ def warn_unmodeled(
         said += [f"limits of tendon '{tendon.name}'" for tendon in robot.tendons if tendon.is_limited][:1]
     if ball_limits:
         said += [f"the limit of ball joint '{joint.name}'" for joint in limited_balls(robot)][:1]
+    said += [f"softness of constraint '{c.name}'" for c in robot.constraints if not c.is_exact(False)][:1]
     said += [f"adhesion by actuator '{actuator.name}'" for actuator in robot.actuators if actuator.body][:1]
     if said:
         message = f"{what} of robot '{robot.name}' leave out {'; '.join(said)}"

@@ -122,6 +122,7 @@ REDUCED_TREE = actuated_layout(
             "dof_box": ("njoint_boxes",),
             "loop_row": ("nloops",),  # rows of a set, and the limbs that they depend on
             "loop_dim": ("nloops",),
+            "loop_soft": ("nloops",),  # 1 where they give way
             "loop_side": ("nloops",),
             "loop_sides": ("nloops",),
             "loop_limb": ("nloop_sides",),
@@ -171,8 +172,10 @@ class RowScales(NamedTuple):
     rows: Floats
     row_units: Floats
     length: float
-    soft: Mapping[str, Any] | None = None
-    """Arrays of soft contacts, limits, dry friction and constraints; None: all are hard."""
+    soft: Mapping[str, Any]
+    """Sizes and arrays of soft contacts, limits and dry friction, and of rows of constraints, where there are any."""
+    soft_constraints: Collection[str]
+    """Names of constraints that are soft."""
 
 
 def listed_points(model: Model, nslots: int) -> int:
@@ -216,7 +219,7 @@ def reduced_tree(
     of_balls = ball_boxes(model, limited)
     boxes = with_wide_boxes(joint_boxes, [*of_tendons, *of_balls])
     tendon_limbs = limbs_of_tendons(model, tree, bodies, limbs["dof_limb"], of_tendons)
-    loops = _loop_sets(model, tree, limbs)
+    loops = _loop_sets(model, tree, limbs, scales.soft_constraints)
     friction = friction_tables(model)
     nlisted = listed_points(model, int(slots.sum()))
     nlimbs = len(limbs["limb_v"])
@@ -272,18 +275,18 @@ def reduced_tree(
         row_R=scales.row_compliance,
         row_D=scales.rows,
         row_unit=scales.row_units,
-        **(scales.soft or {}),
-        **({} if scales.soft is not None else NOT_SOFT),
+        **{**NOT_SOFT, **scales.soft},
         least_lever=[LEAST_LEVER * size_of(model)],
         reach=[REACH * scales.length],
         loop_row=loops["rows"],
         loop_dim=loops["dims"],
+        loop_soft=loops["soft"],
         loop_side=spans.start,
         loop_sides=spans.count,
         loop_limb=spans.entries,
         nlisted=nlisted,
         nfurther=iterations,
-        nbouncing=0 if scales.soft is not None else int(np.count_nonzero(contacts["restitution"])),
+        nbouncing=0 if "nsoft" in scales.soft else int(np.count_nonzero(contacts["restitution"])),
         nsets=sets,
         nrows=largest * nlisted + rows,
         nsides=most * nlisted + len(boxes["box_v"]) + sum(sides),
@@ -337,8 +340,8 @@ def _depths(limbs: Mapping[str, Any]) -> list[int]:
     return depths
 
 
-def _loop_sets(model: Model, tree: Tree, limbs: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """Rows of constraints, at most six together, and the limbs that each set depends on."""
+def _loop_sets(model: Model, tree: Tree, limbs: Mapping[str, Any], soft: Collection[str]) -> dict[str, list[Any]]:
+    """Rows of constraints, at most six together, the limbs that each set depends on, and whether it is soft."""
     body_limb, parents = limbs["body_limb"], limbs["limb_parent"]
     of_row: list[set[int]] = [set() for _ in range(model.nc)]
     for body, row in zip(tree.k_body.tolist(), tree.k_row.tolist(), strict=True):
@@ -350,12 +353,13 @@ def _loop_sets(model: Model, tree: Tree, limbs: Mapping[str, Any]) -> dict[str, 
         of_row[row].add(int(limbs["dof_limb"][dof]))
     if int(tree.ntendon_rows):
         of_row = [row or set(range(len(parents))) for row in of_row]
-    sets: dict[str, list[Any]] = {"rows": [], "dims": [], "sides": []}
+    sets: dict[str, list[Any]] = {"rows": [], "dims": [], "sides": [], "soft": []}
     for constraint in model.constraints:
         rows = range(model.nc)[model.row_slice(constraint.name)]
         for start in range(rows.start, rows.stop, MAX_DIM):
             some = range(start, min(start + MAX_DIM, rows.stop))
             sets["rows"].append(start)
             sets["dims"].append(len(some))
+            sets["soft"].append(constraint.name in soft)
             sets["sides"].append(sorted(set().union(*(of_row[row] for row in some)), reverse=True))
     return sets

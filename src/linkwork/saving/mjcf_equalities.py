@@ -82,6 +82,8 @@ class _Equalities:
         if not constraint.enabled:
             element.set("active", "false")
         set_softness(element, constraint.soft)
+        if constraint.exact is not None:
+            self.report.leave_out("marks", f"constraint '{constraint.name}'", "in MJCF all constraints are soft alike")
         if kind == "weld" and constraint.soft is not None and constraint.soft.torque_scale != 1:
             element.set("torquescale", number(constraint.soft.torque_scale))
 

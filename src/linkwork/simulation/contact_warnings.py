@@ -17,13 +17,21 @@ from linkwork.simulation.contacts import ContactHistory
 
 
 def warn_of_rows_left_out(robot: Model, limits: bool) -> None:
-    """A `ModelWarning` of dry friction of joints and tendons and of limits of ball joints, which steps without contacts
-    leave out.
+    """A `ModelWarning` of dry friction of joints and tendons, of limits of ball joints and of softness of constraints,
+    which steps without contacts leave out.
 
     Args:
         robot: The mechanism.
         limits: Whether limits are to hold.
     """
+    yielding = [f"'{constraint.name}'" for constraint in robot.constraints if not constraint.is_exact(False)]
+    if yielding:
+        warnings.warn(
+            f"constraints {at_most_three(yielding)} of '{robot.name}' are exact in these steps, and soft in those of "
+            "integrator 'euler', with method 'auto' and without contact=False",
+            ModelWarning,
+            stacklevel=outer_level(),
+        )
     balls = [f"'{joint.name}'" for joint in limited_balls(robot)] if limits else []
     if balls:
         warnings.warn(

@@ -70,8 +70,8 @@ def has_contacts(
     Args:
         robot: The mechanism.
         contact: True: contact pairs, dry friction and exact limits of joints; ``"soft"``: the same and constraints,
-            all of them soft; False: none of them; or None: if the robot has contact pairs, or dry friction or limits of
-            ball joints that the integrator and the method know.
+            all of them soft; False: none of them; or None: if the robot has contact pairs, or dry friction, limits of
+            ball joints or soft constraints that the integrator and the method know.
         integrator: Integrator of the steps.
         method: Of forward dynamics.
         limits: Whether joint limits hold, and how.
@@ -82,11 +82,13 @@ def has_contacts(
         return False
     asked = (("integrator", integrator, ("euler",)), ("method", method, ("auto", "lcaba")))
     balls = bool(limited_balls(robot)) and limits is not False
+    yields = any(c.enabled and not c.is_exact(False) for c in robot.constraints)
     if contact is None and not robot.contacts:
-        return (has_dry_friction(robot) or balls) and all(value in known for _, value, known in asked)
+        known_rows = has_dry_friction(robot) or balls or yields
+        return known_rows and all(value in known for _, value, known in asked)
     limited = balls or bool(np.isfinite(robot.lower).any() or np.isfinite(robot.upper).any())
     limited = limited or any(tendon.is_limited for tendon in robot.tendons)
-    bound = contact == "soft" and any(c.enabled for c in robot.constraints)
+    bound = yields or (contact == "soft" and any(c.enabled for c in robot.constraints))
     if not robot.contacts and not has_dry_friction(robot) and not limited and not bound:
         raise InputError(
             f"contact={contact!r}, but '{robot.name}' has no contact pairs, and its joints neither dry friction nor "

@@ -120,7 +120,8 @@ def check_loops(robot: Model, q: Array, v: Array | None, where: str = "at the st
     """
     if q.ndim != 1:
         raise InputError(f"q has shape {q.shape}, needs ({robot.nq},): one state; for several, see rollouts")
-    on = np.concatenate([np.full(c.rows, c.enabled) for c in robot.constraints]) if robot.nc else np.zeros(0)
+    acting = [np.full(c.rows, c.enabled and c.is_exact(False)) for c in robot.constraints]
+    on = np.concatenate(acting) if acting else np.zeros(0)
     if not on.any():
         return
     units = typical_row_units(robot)

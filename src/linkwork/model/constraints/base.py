@@ -53,6 +53,7 @@ class ConstraintOptions(TypedDict, total=False):
     time_constant: float | None
     gains: tuple[float, float] | None
     soft: SoftConstraint | None
+    exact: bool | None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -65,7 +66,9 @@ class Constraint:
         enabled: Whether it acts. A disabled constraint keeps its rows.
         time_constant: Of Baumgarte stabilization, in seconds: errors decay with it, critically damped.
         gains: ``(kp, kd)`` of Baumgarte stabilization instead: rows accelerate by ``-kp error - kd rate``.
-        soft: Softness in steps with soft contacts; by default as MuJoCo's usual ones.
+        soft: Softness where it is not exact; by default as MuJoCo's usual ones.
+        exact: Whether it holds exactly in steps with contacts, or gives way as ``soft`` says; by default it does, but
+            where contacts are soft. Constraints that follow functions of time always do.
     """
 
     name: str = ""
@@ -74,6 +77,15 @@ class Constraint:
     time_constant: float | None = None
     gains: tuple[float, float] | None = None
     soft: SoftConstraint | None = None
+    exact: bool | None = None
+
+    def is_exact(self, soft: bool) -> bool:
+        """Whether it holds exactly in steps with contacts.
+
+        Args:
+            soft: Whether contacts are soft.
+        """
+        return self.motion is not None or (not soft if self.exact is None else self.exact)
 
     @property
     def motion(self) -> Tape | None:
@@ -139,6 +151,8 @@ class Constraint:
             raise self._error(f"compliance has {compliance.size} numbers, needs one or {self.rows}")
         if not (np.isfinite(compliance).all() and (compliance > 0).all()):
             raise self._error(f"compliance must be finite and > 0, not {compliance.tolist()}")
+        if self.exact is False and self.motion is not None:
+            raise self._error("exact is False; a constraint that follows a function of time holds exactly")
         self._set(
             compliance=frozen(compliance), gains=self._baumgarte(), time_constant=None, enabled=bool(self.enabled)
         )

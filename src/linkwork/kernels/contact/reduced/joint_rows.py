@@ -290,5 +290,5 @@ def list_loops(tree: Array, w: Array, q: Array, settings: ReducedSettings) -> No
             w.row_unit[r] = enabled * tree.row_unit[i]
             largest = maximum(largest, tree.row_D[i])
         scale_set(w, e, largest, 1.0 / largest, 0.0, 1.0)
-        if tree.nsoft_rows > 0:
+        if tree.loop_soft[l] > 0:
             soften_loop(tree, w, e, l, settings)
