@@ -38,6 +38,11 @@ def test_arrays_that_disagree_are_refused() -> None:
         SMALL.build(**GIVEN | {"body": [1], "nf": 0})
 
 
+def test_an_entry_of_the_extended_layout_is_refused() -> None:
+    with pytest.raises(ValueError, match="layout 'largest' has entries of 'larger' again: nc, P"):
+        LARGER.extended("largest", ("nc", "nd"), {"column": ("nd",)}, {"P": ("nd",)})
+
+
 @given(st.lists(st.lists(st.integers(0, 9), max_size=4), max_size=6))
 def test_ragged_lists_are_found_again(lists: list[list[int]]) -> None:
     found = ragged(lists)

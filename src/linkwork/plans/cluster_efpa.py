@@ -27,7 +27,7 @@ from linkwork.plans.tree import Tree
 
 CLUSTER_EFPA_TREE = CLUSTER_TREE.extended(
     "cluster_efpa",
-    sizes=("npropagators", "nblocks", "nshared", "nrows"),
+    sizes=("npropagators", "nomega", "nshared", "nrows"),
     integers={
         "propagator_source": ("npropagators",),  # the propagator before, or -1 less the number of a source
         "propagator_operand": ("npropagators",),  # the propagator of the ancestor where rows end, to multiply; -1: none
@@ -37,13 +37,13 @@ CLUSTER_EFPA_TREE = CLUSTER_TREE.extended(
         "propagator_ind_count": ("npropagators",),
         "propagator_dep": ("npropagators",),  # and dependent ones
         "propagator_dep_count": ("npropagators",),
-        "block_first": ("nblocks",),  # two sources, end effectors or ancestors
-        "block_second": ("nblocks",),
-        "block_rows": ("nblocks",),  # rows of the first where they end: a propagator, or -1 less the number of a source
-        "block_operand": ("nblocks",),  # the block, made before, of the ancestor there and the second; -1: none
-        "block_transposed": ("nblocks",),  # 1 if it has the second first
-        "shared_start": ("nblocks",),  # clusters that both cross before: first and count
-        "shared_count": ("nblocks",),
+        "block_first": ("nomega",),  # two sources, end effectors or ancestors
+        "block_second": ("nomega",),
+        "block_rows": ("nomega",),  # rows of the first where they end: a propagator, or -1 less the number of a source
+        "block_operand": ("nomega",),  # the block, made before, of the ancestor there and the second; -1: none
+        "block_transposed": ("nomega",),  # 1 if it has the second first
+        "shared_start": ("nomega",),  # clusters that both cross before: first and count
+        "shared_count": ("nomega",),
         "shared_first": ("nshared",),  # propagators of both across them
         "shared_second": ("nshared",),
     },

@@ -41,6 +41,10 @@ class Layout:
         self, name: str, sizes: tuple[str, ...], integers: Mapping[str, Shape], floats: Mapping[str, Shape]
     ) -> Layout:
         """A layout with further entries, under a name of its own."""
+        names = (*self.sizes, *self.shapes)
+        twice = [entry for entry in (*sizes, *integers, *floats) if entry in names]
+        if twice:
+            raise ValueError(f"layout '{name}' has entries of '{self.name}' again: {', '.join(twice)}")
         return Layout(name, self.sizes + sizes, {**self.integers, **integers}, {**self.floats, **floats})
 
     def build(self, base: Any = None, **values: Any) -> Any:

@@ -55,7 +55,7 @@ PROPAGATORS: dict[str, Shape] = {
     "chi": ("npropagators", 6, 6),
     "We": ("npropagators", 6, "nv"),
     "Te": ("npropagators", 6, "nv"),
-    "Omega": ("nblocks", 6, 6),
+    "Omega": ("nomega", 6, 6),
 }
 """Work arrays of propagators."""
 
@@ -175,7 +175,7 @@ def inverse_inertia_of_end_effectors(tree: Array, w: Array, out: Array) -> None:
     for j in range(tree.nrows):
         for k in range(tree.nrows):
             out[j, k] = 0.0
-    for e in range(tree.nblocks):
+    for e in range(tree.nomega):
         inverse_inertia_block(tree, w, e)
         a = 6 * tree.block_first[e]
         b = 6 * tree.block_second[e]
