@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from mkdocs.structure.files import File, Files
 
 import linkwork as lw
@@ -60,6 +61,21 @@ def _stewart(path: Path) -> None:
     _saved(robot, path, q=q, drive=_holding(robot, q, "leg", 6))
 
 
+def _engine(path: Path) -> None:
+    """The engine of a tutorial, without gas; its crank turns slowly enough to be seen."""
+    build = lw.Builder("engine")
+    build.body("crank", lw.Inertia(1.2, (0.01, 0, 0), np.diag([2e-3, 4e-3, 4e-3])))
+    build.body("rod", lw.Inertia.rod(0.5, (0, 0, 0), (0.13, 0, 0)))
+    build.body("piston", lw.Inertia.sphere(0.4, 0.04))
+    build.shape("piston", lw.shapes.Box((0.05, 0.06, 0.06)))
+    build.joint("main bearing", lw.joints.Revolute("y"), "world", "crank", actuated=True)
+    build.joint("crank pin", lw.joints.Revolute("y"), "crank", "rod", at=(0.04, 0, 0))
+    build.joint("liner", lw.joints.Prismatic("x"), "world", "piston")
+    build.joint("wrist pin", lw.joints.Revolute("y"), "rod", "piston", at=(0.13, 0, 0), cut=True)
+    robot = build.build()
+    _saved(robot, path, q=robot.assemble(), drive={"main bearing": ("velocity", 6.0)})
+
+
 def _cradle(path: Path) -> None:
     robot = zoo.newtons_cradle()
     _saved(robot, path, q=robot.poses["raised"])
@@ -81,6 +97,7 @@ PAGES: dict[str, Callable[[Path], None]] = {
     "geared_chain": lambda path: _saved(zoo.geared_chain(4), path),
     "chain_of_loops": lambda path: _saved(zoo.chain_of_loops(3, floating=False), path),
     "small_humanoid": lambda path: _saved(zoo.small_humanoid(), path),
+    "engine": _engine,
     "sliding_box": lambda path: _saved(zoo.sliding_box(), path),
     "boxes": lambda path: _saved(zoo.boxes(5), path),
     "dominoes": lambda path: _saved(zoo.dominoes(8), path, speed=0.5),

@@ -133,6 +133,7 @@ CONVERSIONS: dict[str, Callable[[Any, str], Any]] = {
 WORDS = {
     "Model": "a Mechanism (from load, Builder or compose)",
     "BaseEvaluator": "an evaluator, such as ForwardDynamics(robot)",
+    "Placement": "a Placement, such as lw.Placement((0.1, 0, 0))",
 }
 """Names of classes in errors about objects of other classes."""
 

@@ -28,7 +28,14 @@ ROOT = REPOSITORY
 DOCS = ROOT / "docs"
 
 RUN = (
-    *("index", "tutorials/first-steps", "tutorials/contact", "concepts/index", "how-to/extending", "internals/kernels"),
+    *(
+        "tutorials/first-steps",
+        "tutorials/machine",
+        "tutorials/contact",
+        "tutorials/legged-robot",
+        "tutorials/learning",
+    ),
+    *("index", "concepts/index", "how-to/extending", "internals/kernels"),
     *("how-to/migration-pinocchio", "how-to/migration-mujoco", "how-to/changing-robots", "how-to/control-tasks"),
     *("how-to/gymnasium", "how-to/sensors", "how-to/migration-adams"),
     *(
@@ -43,6 +50,8 @@ NEEDS = {
     "how-to/migration-mujoco": ("mujoco",),
     "how-to/changing-robots": ("pinocchio",),
     "tutorials/first-steps": ("matplotlib",),
+    "tutorials/legged-robot": ("matplotlib",),
+    "tutorials/learning": ("gymnasium",),
     "how-to/migration-adams": ("matplotlib",),
     "how-to/gymnasium": ("gymnasium", "matplotlib"),
     "reference/api/models": ("mujoco", "pinocchio"),
