@@ -3,6 +3,7 @@
 
 from linkwork.model.motors import Motor
 from linkwork.model.muscles import Muscle
+from linkwork.model.networks import LSTM, Layer, Network
 from linkwork.model.parts import Actuator
 from linkwork.quantities.actuation import (
     Activations,
@@ -14,10 +15,13 @@ from linkwork.quantities.actuation import (
 )
 
 __all__ = [
+    "LSTM",
     "Activations",
     "Actuator",
+    "Layer",
     "Motor",
     "Muscle",
+    "Network",
     "actuation_matrix",
     "actuator_torques",
     "gravity_compensation",

@@ -103,6 +103,58 @@ def test_integral_action_takes_away_what_a_load_leaves() -> None:
     np.testing.assert_allclose(wound.q[-1, 0], 1.0 - (3.0 - 60.0 * wound.act[-1, 0]) / 40.0, atol=1e-6)
 
 
+def test_backlash_is_play_about_the_target() -> None:
+    """Within the gap nothing pushes; beyond it the servo pulls from the nearer side."""
+    servo = {"gain": (40.0, 0, 0), "bias": (0, -40.0, -8.0)}
+    robot, play = wheel(Motor(backlash=0.1), **servo), 0.05
+    q = np.linspace(0.5, 1.5, 41)[:, None]
+    tau = lw.actuators.actuator_torques(robot, q, np.zeros_like(q), np.ones_like(q))[:, 0]
+    error = 1.0 - q[:, 0]
+    np.testing.assert_allclose(tau, 40.0 * np.sign(error) * np.maximum(np.abs(error) - play, 0.0), atol=1e-12)
+    free = lw.simulate(robot, [0.98], [0.01], seconds=1.0, dt=5e-3, commands=[1.0])
+    np.testing.assert_allclose(free.v[:, 0], 0.01, atol=1e-12)  # it coasts, as no damping acts in the gap either
+    held = lw.simulate(robot, [1.0], seconds=15.0, dt=5e-3, commands=[1.0], tau=[-3.0])
+    np.testing.assert_allclose(held.q[-1, 0], 1.0 - play - 3.0 / 40.0, atol=1e-6)
+
+
+FULL = Motor(
+    stall=6.0, no_load=4.0, coulomb=0.3, static=0.5, stribeck=0.7, integral=5.0, windup=0.2, delay=1.5, backlash=0.2
+)
+NUMBERS = ("stall", "no_load", "friction", "stribeck", "integral", "delay", "backlash")
+
+
+@pytest.mark.parametrize("number", [*NUMBERS, "all"])
+def test_motors_differ_from_robot_to_robot(number: str) -> None:
+    """Numbers that an environment draws: each row of a batch moves as a robot that is built with its own."""
+    gym = pytest.importorskip("linkwork.gym")
+    robot = wheel(FULL, gain=(30.0, 0, 0), bias=(0, -30.0, -1.0))
+    names: Any = [f"motor_{name}" for name in (NUMBERS if number == "all" else [number])]
+    drawn = gym.Randomization(robot, dict.fromkeys(names, (0.7, 1.0)))
+    rng = np.random.default_rng(0)
+    values = drawn(rng.uniform(size=(6, drawn.draws)))
+    q, v, act = (rng.normal(scale=0.3, size=(6, n)) for n in (1, 1, robot.na))
+    step = lw.Stepper(robot, dt=5e-3, parameters=drawn.names)
+    result: Any = step(q, v, commands=[0.2], act=act, steps=20, **values)
+    usual: Any = lw.Stepper(robot, dt=5e-3)(q, v, commands=[0.2], act=act, steps=20)
+    assert np.abs(result.q - usual.q).max() > 1e-6
+    for k in range(6):
+        other = robot.with_parameters(**{name: x[k] for name, x in values.items()})
+        assert other.na == robot.na
+        alone: Any = lw.Stepper(other, dt=5e-3)(q[k], v[k], commands=[0.2], act=act[k], steps=20)
+        np.testing.assert_allclose(result.q[k], alone.q, atol=1e-12)
+        np.testing.assert_allclose(result.act[k], alone.act, atol=1e-12)
+
+
+def test_delays_that_differ_are_within_those_of_the_model() -> None:
+    robot = wheel(Motor(delay=1.2))
+    step = lw.Stepper(robot, parameters=["motor_delay"])
+    step([0.0], [0.0], commands=[0.0], act=np.zeros(2), motor_delay=[2.0])
+    with pytest.raises(InputError, match=r"motor_delay is up to 2.5, 'wheel' has room for \[2.\]"):
+        step([0.0], [0.0], commands=[0.0], act=np.zeros(2), motor_delay=[2.5])
+    with pytest.raises(InputError, match="has no motors with friction: motor_friction cannot be an input"):
+        lw.Stepper(robot, parameters=["motor_friction"])
+
+
 def test_backends_lanes_and_programs_agree() -> None:
     build = lw.Builder("arm")
     for k in range(2):

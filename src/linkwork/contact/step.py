@@ -415,7 +415,7 @@ def check_contact_parameters(names: Sequence[str], passive: bool) -> None:
     for name in names:
         if name in ("damping", "stiffness", "rest") and not passive:
             raise InputError(f"{name} is a parameter, and passive=False leaves springs and dampers out")
-        if name in ("gains", "actuator_gain", "actuator_bias"):
+        if name.startswith(("gains", "actuator_", "motor_")):
             raise InputError(f"a step with contacts does not depend on {name}: leave it out")
 
 

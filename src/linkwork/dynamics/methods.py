@@ -162,10 +162,11 @@ def method_tree(robot: Model, name: str, plan: Plan, frames: Sequence[str] = ())
 def check_parameters(names: Iterable[str], method: str) -> None:
     """Raise where forward dynamics does not depend on a parameter, or a method is planned for the robot's own."""
     for name in names:
-        if name in ("damping", "stiffness", "rest", "actuator_gain", "actuator_bias"):
+        driven = name.startswith(("actuator_", "motor_"))
+        if driven or name in ("damping", "stiffness", "rest"):
             raise InputError(
                 f"forward dynamics takes all torques from tau and does not depend on {name}: leave it out. "
-                f"Evaluator(robot, '{'actuator_torques' if 'actuator' in name else 'passive_forces'}', "
+                f"Evaluator(robot, '{'actuator_torques' if driven else 'passive_forces'}', "
                 f"parameters=['{name}']) gives torques that do, and so do steps of simulations"
             )
     if method in ("kkt", "approximate", "pv_early"):

@@ -33,6 +33,18 @@ from linkwork.kernels.spatial import (
     sub,
 )
 from linkwork.kernels.steps.stage_dynamics import DAMPING, REST, STIFFNESS
+from linkwork.kernels.tree.motors import (
+    BACKLASH,
+    COULOMB,
+    DELAY,
+    INTEGRAL_GAIN,
+    MOTOR_WIDTH,
+    NETWORK_SCALE,
+    SLOPE,
+    STALL,
+    STATIC,
+    STRIBECK,
+)
 from linkwork.plans.contact_friction import LEAST_FRICTION
 
 # Inertias -------------------------------------------------------------------------------------------------------------
@@ -311,6 +323,71 @@ def set_actuator_bias(tree: Array, w: Array, x: Array) -> None:
     for k in range(tree.actuator_bias_count):
         for j in range(3):
             w.tree_actuator_bias[tree.actuator_bias_place[k], j] = x[k, j]
+
+
+@kernel
+def begin_motors(tree: Array, w: Array) -> None:
+    """Numbers of motors, as planned."""
+    for a in range(tree.nu):
+        for j in range(MOTOR_WIDTH):
+            w.tree_motor[a, j] = tree.motor[a, j]
+
+
+@kernel
+def set_motor_stall(tree: Array, w: Array, x: Array) -> None:
+    """Forces at rest."""
+    for k in range(tree.motor_stall_count):
+        w.tree_motor[tree.motor_stall_place[k], STALL] = x[k]
+
+
+@kernel
+def set_motor_no_load(tree: Array, w: Array, x: Array) -> None:
+    """Rates without load."""
+    for k in range(tree.motor_no_load_count):
+        w.tree_motor[tree.motor_no_load_place[k], SLOPE] = 1.0 / x[k]
+
+
+@kernel
+def set_motor_stribeck(tree: Array, w: Array, x: Array) -> None:
+    """Rates over which friction falls."""
+    for k in range(tree.motor_stribeck_count):
+        w.tree_motor[tree.motor_stribeck_place[k], STRIBECK] = 1.0 / x[k]
+
+
+@kernel
+def set_motor_integral(tree: Array, w: Array, x: Array) -> None:
+    """Forces per integral of the error."""
+    for k in range(tree.motor_integral_count):
+        w.tree_motor[tree.motor_integral_place[k], INTEGRAL_GAIN] = x[k]
+
+
+@kernel
+def set_motor_delay(tree: Array, w: Array, x: Array) -> None:
+    """Steps of delay."""
+    for k in range(tree.motor_delay_count):
+        w.tree_motor[tree.motor_delay_place[k], DELAY] = x[k]
+
+
+@kernel
+def set_motor_backlash(tree: Array, w: Array, x: Array) -> None:
+    """Play of gears."""
+    for k in range(tree.motor_backlash_count):
+        w.tree_motor[tree.motor_backlash_place[k], BACKLASH] = x[k]
+
+
+@kernel
+def set_motor_network(tree: Array, w: Array, x: Array) -> None:
+    """Factors of the outputs of networks."""
+    for k in range(tree.motor_network_count):
+        w.tree_motor[tree.motor_network_place[k], NETWORK_SCALE] = x[k]
+
+
+@kernel
+def set_motor_friction(tree: Array, w: Array, x: Array) -> None:
+    """Friction that slides, and as it starts."""
+    for k in range(tree.motor_friction_count):
+        w.tree_motor[tree.motor_friction_place[k], COULOMB] = x[k, 0]
+        w.tree_motor[tree.motor_friction_place[k], STATIC] = x[k, 1]
 
 
 @kernel

@@ -181,7 +181,7 @@ class Changeable(Model):
         """A new mechanism whose actuators have this motor; this one is unchanged.
 
         Args:
-            motor: Torque-speed curve, friction, integral action and delay; None takes them away.
+            motor: Torque-speed curve, friction, integral action, delay, backlash and network; None takes them away.
             names: Names of actuators; by default all.
         """
         known = [actuator.name for actuator in self.actuators]

@@ -9,8 +9,9 @@ from typing import Literal
 ActuatorDynamics = Literal["none", "integrator", "filter", "filterexact", "muscle"]
 """Activation dynamics of actuators; without dynamics there is no activation."""
 
-INTEGRATOR, FILTER, FILTER_EXACT, MUSCLE, ERROR_INTEGRAL, REGISTER = range(6)
-"""Codes of kernels; the last two are of motors: the integral of a servo's error, and a command on its way."""
+INTEGRATOR, FILTER, FILTER_EXACT, MUSCLE, ERROR_INTEGRAL, REGISTER, NETWORK_MEMORY = range(7)
+"""Codes of kernels; the last three are of motors: the integral of a servo's error, a command on its way, and a number
+that a network keeps."""
 ACTIVATIONS = MappingProxyType(
     {"integrator": INTEGRATOR, "filter": FILTER, "filterexact": FILTER_EXACT, "muscle": MUSCLE}
 )

@@ -21,6 +21,14 @@
 | gains               | (constraints, 2) | Baumgarte gains kp, kd of constraints, 1/s² and 1/s                         |
 | actuator_gain       | (actuators, 3)   | factors of commands: constant, of the length, of its rate                   |
 | actuator_bias       | (actuators, 3)   | forces without a command: constant, of the length, of its rate              |
+| motor_stall         | (such motors,)   | forces of motors at rest, N m or N; rows of motors that have a stall force  |
+| motor_no_load       | (such motors,)   | rates at which they have no force                                           |
+| motor_friction      | (such motors, 2) | their friction: sliding, and as they start                                  |
+| motor_stribeck      | (such motors,)   | rates over which friction falls from the second to the first                |
+| motor_integral      | (such motors,)   | forces per integral of the error                                            |
+| motor_delay         | (such motors,)   | steps that commands are late, at most those of the model in whole steps     |
+| motor_backlash      | (such motors,)   | play of gears                                                               |
+| motor_network       | (such motors,)   | factors of the outputs of networks                                          |
 | contact_friction    | (contact pairs,) | coefficients of friction                                                    |
 | contact_size        | (shapes, 3)      | sizes of contact shapes, m: half edges of boxes, semi-axes of ellipsoids,   |
 |                     |                  | radius and half length of cylinders and capsules, radius of spheres         |
@@ -32,8 +40,8 @@ and of `regressor`s.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -49,38 +57,12 @@ from linkwork.model.inertial_parameters import six_of, symmetric
 from linkwork.model.lie import VECTOR
 from linkwork.model.mocap import check_turns, mocap_bodies, mocap_placements, with_mocap
 from linkwork.model.model import Model
+from linkwork.model.motor_parameters import MOTOR_PARAMETERS
+from linkwork.model.parameter import Parameter, check_above_zero
 from linkwork.model.placement import Placement, as_placement
 
 SLACK = 1e-5
 """Relative error of rotational inertias that no mass can have: files round them."""
-
-
-def _as_check(x: Any, name: str) -> None:
-    """Stands for `Parameter.check`."""
-
-
-@dataclass(frozen=True, eq=False)
-class Parameter:
-    """A parameter of robots."""
-
-    of: str
-    """Kind of parts that it has a row for."""
-    shape: tuple[int, ...]
-    """The shape of one row."""
-    rows: Callable[[Model], Sequence[str]]
-    """Names of what has a row, one for each row."""
-    own: Callable[[Model], Any]
-    """A robot's own values."""
-    changes: Callable[[Model, Floats], dict[str, Any]]
-    """Fields of a model in which the parameter has other values."""
-    check: Callable[[Any, str], object] | None = None
-    """Raises where values have no meaning, given also their name."""
-    quick: Callable[[Any, str], object] | None = _as_check
-    """Checks of calls; by default all."""
-
-    def __post_init__(self) -> None:
-        if self.quick is _as_check:
-            object.__setattr__(self, "quick", self.check)
 
 
 # Bodies ---------------------------------------------------------------------------------------------------------------
@@ -244,11 +226,6 @@ def _with_friction(robot: Model, x: Floats) -> dict[str, Any]:
     return {"contacts": tuple(replace(p, friction=float(mu)) for p, mu in zip(robot.contacts, x, strict=True))}
 
 
-def _above_zero(x: Any, name: str) -> None:
-    if not (np.asarray(x) > 0).all():
-        raise InputError(f"{name} must be > 0; the least is {np.min(x):g}")
-
-
 PARAMETERS: Mapping[str, Parameter] = MappingProxyType(
     {
         "mass": Parameter(
@@ -325,7 +302,7 @@ PARAMETERS: Mapping[str, Parameter] = MappingProxyType(
             lambda robot: [c.name for c in _sized(robot)],
             lambda robot: [c.size for c in _sized(robot)],
             _with_lengths,
-            _above_zero,
+            check_above_zero,
         ),
         "gains": Parameter(
             "constraints",
@@ -337,6 +314,7 @@ PARAMETERS: Mapping[str, Parameter] = MappingProxyType(
         ),
         "actuator_gain": _of_actuators("gain"),
         "actuator_bias": _of_actuators("bias"),
+        **MOTOR_PARAMETERS,
         "contact_friction": Parameter(
             "contact pairs",
             (),

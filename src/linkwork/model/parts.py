@@ -114,7 +114,7 @@ class Actuator:
     muscle: Muscle | None = None
     """Muscle in place of gain, bias and time constant."""
     motor: Motor | None = None
-    """Its torque-speed curve, friction, integral action and delay."""
+    """Its torque-speed curve, friction, integral action, delay, backlash and network."""
     body: str = ""
     """The body whose contacts it makes adhesive (MJCF: ``<adhesion>``), in place of joints: its force is shared by the
     contact points of that body."""
@@ -126,12 +126,14 @@ class Actuator:
 
     @property
     def states(self) -> tuple[str, ...]:
-        """Names of its activations: of its dynamics, the integral of its error, commands on their way, latest first."""
+        """Names of its activations: of its dynamics, the integral of its error, commands on their way, latest first,
+        and what its network keeps."""
         own = (self.name,) if self.has_activation else ()
         if self.motor is None:
             return own
         integral = (f"{self.name}.integral",) if self.motor.integral > 0 else ()
-        return (*own, *integral, *(f"{self.name}.command[{k + 1}]" for k in range(self.motor.registers)))
+        commands = (f"{self.name}.command[{k + 1}]" for k in range(self.motor.registers))
+        return (*own, *integral, *commands, *(f"{self.name}.network[{k}]" for k in range(self.motor.memory)))
 
     @property
     def gears(self) -> tuple[tuple[str, tuple[float, ...]], ...]:
@@ -165,6 +167,7 @@ class Actuator:
         """The largest magnitude of its force in any state, before the gear; infinite where nothing limits it."""
         low, high = self.force_limits
         servo = any(self.gain[1:]) or any(self.bias[1:]) or self.muscle is not None  # its force depends on the state
+        servo = servo or (self.motor is not None and (self.motor.integral > 0 or self.motor.network is not None))
         if not servo and self.gain[0]:
             ends = sorted(self.gain[0] * u + self.bias[0] for u in self.control_limits)
             low, high = np.clip(ends, low, high).tolist()

@@ -45,8 +45,9 @@ FORMAT = 1
 LARGE = 1000
 """Arrays of more numbers are written in base64."""
 MODULES = (
-    *("activations", "contacts", "inertia", "joints", "machines.cams", "medium", "motors", "muscles", "parts"),
-    *("placement", "profiles", "recordings", "sensors", "shapes", "soft_contact", "tendons", "transmissions"),
+    *("activations", "contacts", "inertia", "joints", "machines.cams", "medium", "motors", "muscles"),
+    *("networks", "parts", "placement", "profiles", "recordings", "sensors", "shapes", "soft_contact", "tendons"),
+    "transmissions",
     *(f"constraints.{name}" for name in ("combinations", "couplings", "drives", "functions", "pairs", "tendons")),
     *(f"forces.{name}" for name in ("friction", "springs", "wrenches")),
 )

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.model.activations import ACTIVATIONS, ERROR_INTEGRAL, REGISTER
+from linkwork.model.activations import ACTIVATIONS, ERROR_INTEGRAL, NETWORK_MEMORY, REGISTER
 from linkwork.model.model import Model
 from linkwork.model.motors import Motor
 from linkwork.model.muscles import Muscle
@@ -19,6 +19,7 @@ from linkwork.plans.clusters import CLUSTER_TREE
 from linkwork.plans.implicit_damping import ImplicitDamping, Transmission, with_armature
 from linkwork.plans.layout import Layout, Shape, ragged
 from linkwork.plans.lcaba import LCABA_TREE
+from linkwork.plans.networks import NETWORK_FLOATS, NETWORK_INTEGERS, NETWORK_SIZES, network_arrays
 from linkwork.plans.tree import TREE, Tree, build_tree, tree_of
 
 _SIZES = (
@@ -31,6 +32,7 @@ _SIZES = (
     "ntransmissions",  # pairs of an actuator and a degree of freedom that it drives
     "ncompensated",  # bodies with gravity compensation
     "ncoupled",  # dampers that couple degrees of freedom: tendons, and actuators that drive several
+    *NETWORK_SIZES,
 )
 _INTEGERS: dict[str, Shape] = {
     "transmission_start": ("nu",),  # degrees of freedom that an actuator drives: first and count
@@ -44,12 +46,15 @@ _INTEGERS: dict[str, Shape] = {
     "actuator_registers": ("nu",),
     "actuator_curve": ("nu",),  # 1 with a torque-speed curve
     "actuator_rubs": ("nu",),  # 1 with friction
+    "actuator_play": ("nu",),  # 1 with backlash
+    "actuator_memory": ("nu",),  # the first number that its network keeps, or -1
     "actuator_muscle": ("nu",),  # its numbers as a muscle, or -1
     "coupled_tendon": ("ncoupled",),  # the tendon of a damper that couples degrees of freedom, or -1,
     "coupled_actuator": ("ncoupled",),  # and the actuator, or -1
     "act_actuator": ("na",),  # the actuator of an activation,
     "act_dynamics": ("na",),  # how it follows the command, as `ACTIVATIONS`,
     "act_early": ("na",),  # and 1 where forces come from the activation after the step
+    **NETWORK_INTEGERS,
 }
 _FLOATS: dict[str, Shape] = {
     "transmission_length": ("ntransmissions",),  # derivative of the length; zero where q is no plain number
@@ -63,10 +68,11 @@ _FLOATS: dict[str, Shape] = {
     "actuator_bias": ("nu", 3),
     "command_range": ("nu", 2),
     "force_range": ("nu", 2),
-    "motor": ("nu", 8),  # see `kernels.tree.motors`
+    "motor": ("nu", 10),  # see `kernels.tree.motors`
     "actuation_range": ("nv", 2),  # of the torques of all actuators together
     "compensated_mass": ("n",),  # mass whose weight is compensated,
     "compensated_mc": ("n", 3),  # and its first moment
+    **NETWORK_FLOATS,
 }
 
 
@@ -134,6 +140,7 @@ def with_actuators(
         act_start=result,
         npulling=sum(bool(actuator.tendon) for actuator in actuators),
         **_activation_arrays(actuators),
+        **network_arrays(actuators),
         **_pulling_arrays(mechanism),
         ncompensated=len(mechanism.gravity_compensation),
         transmission_start=spans.start,
@@ -172,6 +179,8 @@ def _activation_arrays(actuators: Sequence[Actuator]) -> dict[str, Any]:
         "actuator_registers": [0 if a.motor is None else a.motor.registers for a in actuators],
         "actuator_curve": [int(a.motor is not None and isfinite(a.motor.stall)) for a in actuators],
         "actuator_rubs": [int(a.motor is not None and a.motor.rubs) for a in actuators],
+        "actuator_play": [int(a.motor is not None and a.motor.backlash > 0) for a in actuators],
+        "actuator_memory": first(NETWORK_MEMORY),
         "motor": [np.clip((a.motor or Motor()).numbers, -UNBOUNDED, UNBOUNDED) for a in actuators],
         "act_actuator": own,
         "act_dynamics": [kind for matches in kinds for kind in matches],
@@ -188,13 +197,14 @@ def _state_kinds(actuator: Actuator) -> list[int]:
     kinds = [ACTIVATIONS[actuator.dynamics]] if actuator.has_activation else []
     if actuator.motor is not None:
         kinds += [ERROR_INTEGRAL] * (actuator.motor.integral > 0) + [REGISTER] * actuator.motor.registers
+        kinds += [NETWORK_MEMORY] * actuator.motor.memory
     return kinds
 
 
 def _state_range(actuator: Actuator, kind: int) -> tuple[float, float]:
     if kind == ERROR_INTEGRAL and actuator.motor is not None:
         return _finite((-actuator.motor.windup, actuator.motor.windup))
-    return (-UNBOUNDED, UNBOUNDED) if kind == REGISTER else _finite(actuator.activation_limits)
+    return (-UNBOUNDED, UNBOUNDED) if kind in (REGISTER, NETWORK_MEMORY) else _finite(actuator.activation_limits)
 
 
 def _times(muscle: Muscle | None) -> tuple[float, float, float]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ from linkwork.model.contacts import ContactPairs
 from linkwork.model.joints import atoms_of
 from linkwork.model.mocap import mocap_bodies
 from linkwork.model.model import Model
+from linkwork.model.motor_parameters import MOTOR_PARAMETERS, motor_rows
 from linkwork.model.parameters import (
     acts_as_spring,
     changed_fields,
@@ -124,6 +126,7 @@ LAYOUTS: Mapping[str, Numbers] = {
     ),  # first rows of constraints, and how many
     "actuator_gain": Numbers(_place("actuator_gain"), {}),  # actuators
     "actuator_bias": Numbers(_place("actuator_bias"), {}),
+    **{name: Numbers(_place(name), {}) for name in MOTOR_PARAMETERS},  # actuators
     "friction": Numbers(_place("friction"), {}),  # boxes
     "contact_friction": Numbers(  # contact points, and which of the given numbers each has
         {"contact_friction_slot": ("contact_friction_slots",), "contact_friction_place": ("contact_friction_slots",)},
@@ -158,6 +161,7 @@ NEEDED: Mapping[str, str] = {
     "gains": "kp",
     "actuator_gain": "actuator_gain",
     "actuator_bias": "actuator_bias",
+    **dict.fromkeys(MOTOR_PARAMETERS, "motor"),
     "friction": "box_lower",
     "contact_friction": "friction",
     "contact_size": "contact_kind",
@@ -325,6 +329,11 @@ def _gains(robot: Model, tree: Tree, rows: list[int]) -> dict[str, Any]:
     }
 
 
+def _motors(name: str, robot: Model, tree: Tree, rows: list[int]) -> dict[str, Any]:
+    actuators = motor_rows(robot, name)
+    return {f"{name}_place": [actuators[row] for row in rows]}
+
+
 def _friction(robot: Model, tree: Tree, rows: list[int]) -> dict[str, Any]:
     pairs = tree.slot_contact.tolist()
     slots = [s for s, pair in enumerate(pairs) if pair in rows]
@@ -429,6 +438,7 @@ _FIELDS: Mapping[str, Callable[[Model, Tree, list[int]], dict[str, Any]]] = {
     "gains": _gains,
     "actuator_gain": lambda robot, tree, rows: {"actuator_gain_place": rows},
     "actuator_bias": lambda robot, tree, rows: {"actuator_bias_place": rows},
+    **{name: partial(_motors, name) for name in MOTOR_PARAMETERS},
     "friction": _dry_friction,
     "contact_friction": _friction,
     "contact_size": _contact_sizes,

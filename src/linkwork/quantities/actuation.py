@@ -130,6 +130,13 @@ def torque_limits(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> tuple[Arr
     effort = np.broadcast_to(robot.effort_limit, rate.shape)
     if not robot.actuators:
         return -effort, effort.copy()
+    for actuator in robot.actuators:
+        if actuator.motor is not None and actuator.motor.network is not None:
+            raise UnsupportedFeature(
+                f"torque_limits: actuator '{actuator.name}' is a network, whose torques over all commands are not "
+                "known; evaluate actuator_torques at the commands in question",
+                subject=actuator.name,
+            )
     J, slope = _actuator_slopes(robot, at, rate)
     low, high = np.clip([a.control_limits for a in robot.actuators], -UNBOUNDED, UNBOUNDED).T
     active = [k for k, a in enumerate(robot.actuators) for _ in a.states]
@@ -192,10 +199,10 @@ def next_activations(robot: Model, commands: npt.ArrayLike, act: npt.ArrayLike, 
         dt: Time of the step, in seconds, ``(...)``.
     """
     for actuator in robot.actuators:
-        if actuator.motor is not None and actuator.motor.integral > 0:
+        if actuator.motor is not None and (actuator.motor.integral > 0 or actuator.motor.memory):
             raise UnsupportedFeature(
-                f"next_activations: the integral of actuator '{actuator.name}' depends on where it is: use a "
-                "Stepper, or the activations that steps return",
+                f"next_activations: the integral or the network of actuator '{actuator.name}' depends on where it is: "
+                "use a Stepper, or the activations that steps return",
                 subject=actuator.name,
             )
     u = commands_and_activations(robot, commands, act)

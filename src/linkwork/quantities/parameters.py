@@ -124,6 +124,16 @@ class ParameterInputs:
                 raise InputError(f"{name} has shape {array.shape}, needs (..., {', '.join(map(str, shape))})")
             if check is not None and fits:  # else the runner has something to say
                 check(array, name)
+                self._bounded(array, name)
+
+    def _bounded(self, x: Array, name: str) -> None:
+        """Raise where a value is larger than the model has room for."""
+        rows, most = next(one.rows for one in self.chosen if one.name == name), parameter(name).most
+        bounds = None if most is None else np.asarray(most(self.robot), dtype=np.float64)[list(rows)]
+        if bounds is not None and not (x <= bounds).all():
+            raise InputError(
+                f"{name} is up to {np.max(x):g}, '{self.robot.name}' has room for {bounds}: give its model more"
+            )
 
     def _unknown(self, name: str) -> str:
         if self.names:

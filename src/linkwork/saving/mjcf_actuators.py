@@ -43,7 +43,9 @@ def _driven(model: Model, actuator: Actuator, tendons: MjcfTendons, report: Repo
         report.refuse("actuators", where, f"{actuator.refused}, whose force is not in the model")
         return None
     if actuator.motor is not None:
-        report.refuse("actuators", where, "it has a Motor (torque-speed curve, friction, integral, delay)")
+        report.refuse(
+            "actuators", where, "it has a Motor (torque-speed curve, friction, integral, delay, backlash, network)"
+        )
         return None
     if not any(actuator.gain[1:]) and actuator.gain[0] == -actuator.bias[1] and actuator.bias[2] > 0:
         report.refuse("actuators", where, "in MJCF the damping of a position servo below zero is a damping ratio")

@@ -122,9 +122,10 @@ def torques_of_actuators(
     live = np.isfinite(commands).all(axis=-1) & np.isfinite(v).all(axis=-1) & np.isfinite(q).all(axis=-1)
     torque = np.zeros_like(v)
     own: dict[ParameterName, Array] = {}
-    for name in ("actuator_gain", "actuator_bias"):
-        if name in parameters:
-            own[name] = np.broadcast_to(parameters[name], (*live.shape, len(robot.actuators), 3))[live]
+    for name, x in parameters.items():
+        if name.startswith(("actuator_", "motor_")):
+            shape = own_values(robot, name).shape
+            own[name] = np.broadcast_to(x, (*live.shape, *shape))[live]
     used = None if act is None else acting_activations(robot, commands[live], act[live], dt)
     if own:
         inputs = commands_and_activations(robot, commands[live], used)

@@ -28,11 +28,26 @@ from linkwork.kernels.thresholds import CANCELLED_FORCES
 from linkwork.kernels.tree.force_elements import add_force_elements
 from linkwork.kernels.tree.force_laws import FORCE_LAW_WORK
 from linkwork.kernels.tree.kinematics import ACCELERATION, POSE, joint_transforms
-from linkwork.kernels.tree.motors import INTEGRAL_GAIN, decay, delayed_command, friction_force, motor_force
+from linkwork.kernels.tree.motors import (
+    INTEGRAL_GAIN,
+    decay,
+    delayed_command,
+    force_across_backlash,
+    friction_force,
+    motor_force,
+)
 from linkwork.kernels.tree.muscles import PULLS, STRETCHES, muscle_activation_rate, muscle_bias, muscle_gain
+from linkwork.kernels.tree.networks import network_force
 from linkwork.kernels.tree.rnea import FORCE, joint_torques, set_root_acceleration
 from linkwork.kernels.tree.tendons import TENDON_WORK, add_passive_tendons, add_tendon_force, tendon_states
-from linkwork.model.activations import ERROR_INTEGRAL, FILTER_EXACT, INTEGRATOR, MUSCLE, REGISTER
+from linkwork.model.activations import (
+    ERROR_INTEGRAL,
+    FILTER_EXACT,
+    INTEGRATOR,
+    MUSCLE,
+    NETWORK_MEMORY,
+    REGISTER,
+)
 from linkwork.plans.actuation import ACTUATION_TREE
 
 
@@ -48,7 +63,7 @@ def next_activation(tree: Array, k: int, act: Scalar, rate: Scalar, h: Scalar) -
     span = h
     if tree.act_dynamics[k] == FILTER_EXACT:
         span = tree.act_time_constant[k] * decay(h / tree.act_time_constant[k])
-    if tree.act_dynamics[k] == REGISTER:
+    if tree.act_dynamics[k] == REGISTER or tree.act_dynamics[k] == NETWORK_MEMORY:
         span = 1.0  # its rate is that of a step, however long
     if tree.act_dynamics[k] == ERROR_INTEGRAL:
         return act + span * rate  # ends to grow by its rate
@@ -64,13 +79,23 @@ def stopped_growth(rate: Scalar, x: Scalar, range: Array) -> Scalar:
 
 @kernel
 def activation_rates(tree: Array, w: Array, u: Array, act: Array, rate: Array) -> None:
-    """``rate``: rates of activations under the commands ``u``; after `actuator_lengths`, if one is an integral."""
+    """``rate``: rates of activations under the commands ``u``; after `actuator_lengths`, if one depends on these.
+
+    ``network_output``: forces of networks.
+    """
+    if tree.nnetworks != 0:
+        for a in prange(tree.nu):
+            w.network_output[a] = 0.0
+            if tree.actuator_network[a] >= 0:
+                w.network_output[a] = network_force(tree, w, a, command_of(tree, a, u, act), act)
     for k in range(tree.na):
         a = tree.act_actuator[k]
         x = command_of(tree, a, u, act)
         if tree.act_dynamics[k] == REGISTER:
             x = within(u[a], tree.command_range[a]) if k == tree.actuator_register[a] else act[k - 1]
             x = x - act[k]
+        elif tree.act_dynamics[k] == NETWORK_MEMORY:
+            x = w.network_next[k] - act[k]
         elif tree.act_dynamics[k] == ERROR_INTEGRAL:
             x = stopped_growth(x - w.actuator_length[a], act[k], tree.act_range[k])
         elif tree.act_dynamics[k] == MUSCLE:
@@ -116,7 +141,10 @@ def bound_tendon_forces(tree: Array, w: Array) -> None:
 
 @kernel
 def actuator_forces(tree: Array, w: Array, u: Array, act: Array, h: Scalar) -> None:
-    """``actuator_force`` of all actuators, before their gears, after `actuator_lengths` and `activation_rates`."""
+    """``actuator_force`` of all actuators, before their gears, after `actuator_lengths` and `activation_rates`.
+
+    ``actuator_law``: those of their laws, before limits and friction.
+    """
     for a in prange(tree.nu):
         l = w.actuator_length[a]
         r = w.actuator_rate[a]
@@ -126,9 +154,17 @@ def actuator_forces(tree: Array, w: Array, u: Array, act: Array, h: Scalar) -> N
             m = tree.muscle[tree.actuator_muscle[a]]
             gain = where(0.5, m[PULLS], muscle_gain(m, l, r), gain)
             bias = where(0.5, m[STRETCHES], muscle_bias(m, l), bias)
-        force = gain * control_of(tree, w, a, u, act, h) + bias
+        u_a = control_of(tree, w, a, u, act, h)
+        force = gain * u_a + bias
         if tree.actuator_integral[a] >= 0:
             force = force + tree.motor[a, INTEGRAL_GAIN] * act[tree.actuator_integral[a]]
+        if tree.actuator_play[a] != 0:
+            force = force_across_backlash(
+                tree.motor[a], -tree.actuator_gain[a, 1] * u_a - tree.actuator_bias[a, 1], force
+            )
+        if tree.actuator_network[a] >= 0:
+            force = w.network_output[a]
+        w.actuator_law[a] = force
         if tree.actuator_curve[a] != 0:
             force = motor_force(tree.motor[a], r, force)
         w.actuator_force[a] = force
@@ -263,12 +299,19 @@ def store_activations(tree: Array, w: Array, h: Scalar, before: Array, flat: Arr
         flat[tree.act_start + k] = next_activation(tree, k, act, w.act_rate[k], h)
 
 
+NETWORK_WORK: dict[str, Shape] = {
+    "network_x": ("nu", "network_numbers"),
+    "network_next": ("na",),
+    "network_output": ("nu",),
+}
 ACTUATOR_WORK: dict[str, Shape] = TENDON_WORK | {
     "act_rate": ("na",),
     "actuator_length": ("nu",),
     "actuator_rate": ("nu",),
     "actuator_force": ("nu",),
+    "actuator_law": ("nu",),
     "ten_force": ("ntendons",),
+    **NETWORK_WORK,
 }
 DRIVE_WORK: dict[str, Shape] = ACTUATOR_WORK | FORCE_LAW_WORK | {"actuator_tau": ("nv",), "act": ("na",)}
 
@@ -285,7 +328,7 @@ ACTIVATIONS = Algorithm(
     evaluate_activations,
     {"commands": ("ncommands",), "time": (1,)},
     {"act": ("na",), "act_rate": ("na",)},
-    {"actuator_length": ("nu",)},
+    {"actuator_length": ("nu",), "actuator_rate": ("nu",)} | NETWORK_WORK,
     ACTUATION_TREE,
 )
 GRAVITY_COMPENSATION = Algorithm(

@@ -53,12 +53,16 @@ def actuator_dampings(tree: Array, w: Array, u: Array, act: Array, h: Scalar, sw
     if any_below(0.5 - switch, 0.0):
         for a in range(tree.nu):
             slope = tree.actuator_gain[a, 2] * control_of(tree, w, a, u, act, h) + tree.actuator_bias[a, 2]
-            d = switch * maximum(-slope, 0.0) * inside(w.actuator_force[a], tree.force_range[a])
+            d = switch * maximum(-slope, 0.0)
             t = tree.actuator_tendon[a]
             if tree.nbounded_tendons != 0 and t >= 0:
                 d = d * inside(w.ten_force[t], tree.tendon_force_range[t])
-            if tree.actuator_curve[a] + tree.actuator_rubs[a] != 0:
-                d = switch * motor_damping(tree.motor[a], w.actuator_rate[a], w.actuator_force[a], d)
+            if tree.actuator_network[a] >= 0:
+                d = 0.0  # a network acts at the start of a step
+            if tree.actuator_curve[a] + tree.actuator_rubs[a] + tree.actuator_play[a] != 0:
+                d = switch * motor_damping(tree.motor[a], tree.force_range[a], w.actuator_rate[a], w.actuator_law[a], d)
+            else:
+                d = d * inside(w.actuator_law[a], tree.force_range[a])
             w.actuator_damping[a] = d
 
 

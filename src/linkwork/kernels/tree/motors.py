@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Motors of actuators: delayed commands, torque-speed curves, Coulomb and Stribeck friction.
+"""Motors of actuators: delayed commands, torque-speed curves, backlash, Coulomb and Stribeck friction.
 
 | symbol  | meaning                                                                                    |
 |---------|--------------------------------------------------------------------------------------------|
 | m       | numbers of a motor: stall force, one over the rate without load, friction sliding and as it |
-|         | starts, one over Stribeck's rate, smoothing rate, integral gain, delay in steps             |
+|         | starts, one over Stribeck's rate, smoothing rate, integral gain, delay in steps, backlash,  |
+|         | factor of the output of a network                                                          |
 | r, f    | rate of the actuator and its force                                                         |
 
 Commands that are on their way are activations, each a step older than the one before (a delay line).
@@ -18,7 +19,8 @@ from linkwork.kernels.elementary import magnitude, maximum, minimum
 from linkwork.kernels.scalar import Array, Scalar, kernel, sqrt, where
 from linkwork.model.thresholds import UNBOUNDED
 
-STALL, SLOPE, COULOMB, STATIC, STRIBECK, SMOOTHING, INTEGRAL_GAIN, DELAY = range(8)
+MOTOR_WIDTH = 10
+STALL, SLOPE, COULOMB, STATIC, STRIBECK, SMOOTHING, INTEGRAL_GAIN, DELAY, BACKLASH, NETWORK_SCALE = range(MOTOR_WIDTH)
 
 MOST_DECAY = 64.0
 """Beyond this, ``exp(-x)`` is nothing."""
@@ -40,10 +42,18 @@ def decay(x: Scalar) -> Scalar:
 @kernel
 def delayed_command(m: Array, u: Scalar, kept: Array, count: int) -> Scalar:
     """The command of ``m[DELAY]`` steps ago, between those of whole steps; ``u`` is that of now."""
-    x = maximum(1.0 - m[DELAY], 0.0) * u
+    delay = minimum(m[DELAY], float(count))  # an input may be larger on a GPU, where it is not checked
+    x = maximum(1.0 - delay, 0.0) * u
     for k in range(count):
-        x = x + maximum(1.0 - magnitude(m[DELAY] - float(k + 1)), 0.0) * kept[k]
+        x = x + maximum(1.0 - magnitude(delay - float(k + 1)), 0.0) * kept[k]
     return x
+
+
+@kernel
+def force_across_backlash(m: Array, slope: Scalar, f: Scalar) -> Scalar:
+    """The force of a servo, ``-df / dl = slope``, at the point of the gap that is nearest to its target."""
+    lost = 0.5 * m[BACKLASH] * maximum(slope, 0.0)
+    return maximum(f - lost, 0.0) + minimum(f + lost, 0.0)
 
 
 @kernel
@@ -71,11 +81,14 @@ def motor_force(m: Array, r: Scalar, f: Scalar) -> Scalar:
 
 
 @kernel
-def motor_damping(m: Array, r: Scalar, f: Scalar, damping: Scalar) -> Scalar:
-    """``-df / dr``: of the law, or of the curve where the force is on it; and of friction. ``f`` has friction in it."""
-    friction, slope = friction_force(m, r)
+def motor_damping(m: Array, range: Array, r: Scalar, law: Scalar, damping: Scalar) -> Scalar:
+    """``-df / dr``: of the law, or of the curve where the force is on it, or zero at the limits; and of friction.
+
+    Zero of the law within the backlash, where its force is zero.
+    """
     low, high = force_bounds(m, r)
-    law = f + friction
+    meshed = where(0.0, m[BACKLASH], where(0.0, law * law, damping, 0.0), damping)
     curve = where(m[SLOPE], UNBOUNDED, m[STALL] * m[SLOPE], 0.0)
-    inside = where(law, high, where(low, law, damping, curve), curve)
-    return inside + slope
+    above, below = where(high, range[1], curve, 0.0), where(range[0], low, curve, 0.0)
+    inside = where(maximum(low, range[0]), law, meshed, below)
+    return where(law, minimum(high, range[1]), inside, above) + friction_force(m, r)[1]
