@@ -59,7 +59,9 @@ InverseMethod = Literal["rnea", "cluster", "actuated", "least", "approximate"]
 ImpactMethod = Literal["prox_bbo", "lcaba"]
 """Methods of impact dynamics: `dynamics.impact.METHODS`."""
 
-DelassusMethod = Literal["matrix_free", "ltl", "prox_ltl", "pv_osim", "pv_osim_fast", "kjr", "efpa", "cluster_efpa"]
+DelassusMethod = Literal[
+    "matrix_free", "ltl", "prox_ltl", "pv_osim", "pv_osimr", "pv_osim_fast", "kjr", "efpa", "cluster_efpa"
+]
 """Ways to `Delassus` operators, without the matrix or with it: `dynamics.delassus.METHODS`."""
 
 InertiaMethod = Literal["efpa", "projection", "approximate"]

@@ -313,7 +313,7 @@ def _operations(results: Results, shown: Mapping[str, str]) -> str:
         "Cells: inertia + rows + matrix + factor = all. *Inertia*: articulated-body inertias, of LTL the mass matrix "
         "and its factor, with kinematics; *rows*: rows handed down through joints, of LTL the Jacobian and its share "
         "of the factor; *factor*: a dense `L D L'`, of PV-OSIM-fast its factored form, which is all that it makes. Of "
-        "KJR, rows are part of the matrix."
+        "KJR, rows are part of the matrix; of PV-OSIMr, inertia is too."
     )
     rows = []
     for robot, found in every.items():

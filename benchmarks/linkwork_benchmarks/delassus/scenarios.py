@@ -22,7 +22,7 @@ Make = Callable[[], lw.Mechanism]
 EXPLICIT = ("ltl", "pv_osim", "efpa")
 """Our methods for the matrix that are timed beside the operator."""
 
-METHODS = ("ltl", "pv_osim", "pv_osim_fast", "efpa", "kjr")
+METHODS = ("ltl", "pv_osim", "pv_osimr", "pv_osim_fast", "efpa", "kjr")
 """Methods whose operations are counted (**lqr** Fig. 2)."""
 
 DAMPING = 1e-3

@@ -351,8 +351,10 @@ ENTRIES = (
         "Sec. VI-A, VI-D",
         "PV-OSIMr and cABA-OSIM for internal loops",
         "remains a subject for future research",
-        verdict="not here",
-        differs="`cluster_efpa` takes other loops into account, and rows to the world; `caba_osim` is for trees",
+        ("kernels/constrained/osim.py:pv_osimr", "kernels/constrained/osim.py:caba_osim", "plans/pv_osimr.py"),
+        '`Delassus(robot, "pv_osimr")`, and `inverse_matrix(q, r)` by cABA-OSIM, of any constraints; over clusters by '
+        '`"cluster_efpa"`, whose rows end at common ancestors',
+        "tests/dynamics/test_delassus.py",
     ),
     future(
         "Sec. VII",

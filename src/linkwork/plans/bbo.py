@@ -15,64 +15,66 @@ the one with the lower number is eliminated first.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from linkwork.model.graphs import ancestors, common_ancestor, connected
 from linkwork.model.joints import DOF
 from linkwork.model.model import Model
 from linkwork.plans.constraints import CONSTRAINED_TREE, body_of_dof, constrained_tree
+from linkwork.plans.layout import Layout, Shape
 from linkwork.plans.tree import LOCAL, Tree
 
-BBO_TREE = CONSTRAINED_TREE.extended(
-    "bbo",
-    sizes=(
-        "npanels",  # panels of rows
-        "nslots",
-        "nplaces",  # places that panels are kept in
-        "nlines",  # lines of T
-        "ncoefficients",  # slots with coefficients on the joint itself
-        "ntiles",  # tiles of L
-        "nblocks",  # blocks of panels that are eliminated together
-        "nblock_tiles",
-        "ncross",
-        "npassing",
-        "ncoupled",
-        "max_panels",  # slots of a body or block, at most
-        "max_rows",  # rows of the largest constraint
-    ),
-    integers={
-        "row_panel": ("nc",),  # the panel of a row, and which of its rows it is
-        "row_column": ("nc",),
-        "panel_row": ("npanels",),  # rows of a panel: first and count
-        "panel_rows": ("npanels",),
-        "k_place": ("nk",),  # the place that a row of K starts in, -1 on the world
-        "term_coefficient": ("nterms",),
-        "slot_panel": ("nslots",),
-        "slot_place": ("nslots",),  # where its panel is kept: where the child's was, unless rows start or meet there
-        "slot_parent": ("nslots",),  # the place of the slot on the parent, -1 where that is the world
-        "slot_line": ("nslots",),  # its first line of T: as many as the joint has freedoms, six in a block
-        "slot_coefficient": ("nslots",),  # its coefficients on the joint itself, -1 if there are none
-        "slot_constraint_first": ("nslots",),  # the first slot on the same body of a panel of the same constraint
-        "row_in_constraint": ("nc",),  # the number of a row within its constraint
-        "slot_start": ("n",),  # slots of panels that pass the joint of a body: first and count
-        "slot_count": ("n",),
-        "passing_start": ("n",),  # tiles of L of these, the lower triangle row by row
-        "passing_tile": ("npassing",),
-        "block_start": ("n",),  # blocks eliminated at a body: first and count
-        "block_count": ("n",),
-        "block_slot": ("nblocks",),  # slots of a block: first and count
-        "block_size": ("nblocks",),
-        "block_tile_start": ("nblocks",),  # its tiles of L, the lower triangle row by row
-        "block_tile": ("nblock_tiles",),
-        "coupled_start": ("nblocks",),  # the passing slots that it is coupled to: first and count
-        "coupled_count": ("nblocks",),
-        "coupled_slot": ("ncoupled",),
-        "coupled_passing_start": ("nblocks",),  # tiles of L of these, the lower triangle, in `passing_tile`
-        "cross_start": ("nblocks",),  # tiles of L between the block and these, one panel of the block at a time
-        "cross_tile": ("ncross",),
-    },
-    floats={},
+PATH_SIZES = (
+    "npanels",  # panels of rows
+    "nslots",
+    "nplaces",  # places that panels are kept in
+    "nlines",  # lines of T
+    "ncoefficients",  # slots with coefficients on the joint itself
+    "ntiles",  # tiles of L
+    "nblocks",  # blocks of panels that are eliminated together
+    "nblock_tiles",
+    "ncross",
+    "npassing",
+    "ncoupled",
+    "max_panels",  # slots of a body or block, at most
+    "max_rows",  # rows of the largest constraint
 )
+PATHS: dict[str, Shape] = {
+    "row_panel": ("nc",),  # the panel of a row, and which of its rows it is
+    "row_column": ("nc",),
+    "panel_row": ("npanels",),  # rows of a panel: first and count
+    "panel_rows": ("npanels",),
+    "k_place": ("nk",),  # the place that a row of K starts in, -1 on the world
+    "term_coefficient": ("nterms",),  # the coefficient on the joint itself that it adds to, -1 if there is none
+    "slot_panel": ("nslots",),
+    "slot_place": ("nslots",),  # where its panel is kept: where the child's was, unless rows start or meet there
+    "slot_parent": ("nslots",),  # the place of the slot on the parent, -1 where that is the world
+    "slot_line": ("nslots",),  # its first line of T: as many as the joint has freedoms, six in a block
+    "slot_coefficient": ("nslots",),  # its coefficients on the joint itself, -1 if there are none
+    "slot_constraint_first": ("nslots",),  # the first slot on the same body of a panel of the same constraint
+    "row_in_constraint": ("nc",),  # the number of a row within its constraint
+    "slot_start": ("n",),  # slots of panels that pass the joint of a body: first and count
+    "slot_count": ("n",),
+    "passing_start": ("n",),  # tiles of L of these, the lower triangle row by row
+    "passing_tile": ("npassing",),
+    "block_start": ("n",),  # blocks eliminated at a body: first and count
+    "block_count": ("n",),
+    "block_slot": ("nblocks",),  # slots of a block: first and count
+    "block_size": ("nblocks",),
+    "block_tile_start": ("nblocks",),  # its tiles of L, the lower triangle row by row
+    "block_tile": ("nblock_tiles",),
+    "coupled_start": ("nblocks",),  # the passing slots that it is coupled to: first and count
+    "coupled_count": ("nblocks",),
+    "coupled_slot": ("ncoupled",),
+    "coupled_passing_start": ("nblocks",),  # tiles of L of these, the lower triangle, in `passing_tile`
+    "cross_start": ("nblocks",),  # tiles of L between the block and these, one panel of the block at a time
+    "cross_tile": ("ncross",),
+    "tile_first": ("ntiles",),  # panels of a tile of L, the later one,
+    "tile_second": ("ntiles",),  # and the earlier
+}
+"""Paths of rows, by panels."""
+
+BBO_TREE = CONSTRAINED_TREE.extended("bbo", PATH_SIZES, PATHS, {})
 """A mechanism with its constraints and the paths of their rows."""
 
 PANEL = 4
@@ -87,8 +89,12 @@ def bbo_tree(
     mechanism: Model, frames: Sequence[str] = (), end: int = LOOP, at_base: Collection[int] = frozenset()
 ) -> Tree:
     """The arrays of a mechanism with the paths of its rows, which end at ``end``; those in ``at_base`` at the base."""
-    first_rows = [mechanism.row_slice(c.name).start for c in mechanism.constraints for _ in range(c.rows)]
-    return _RowPaths(constrained_tree(mechanism, frames, LOCAL), end, first_rows, at_base).build()
+    return RowPaths(constrained_tree(mechanism, frames, LOCAL), end, first_rows(mechanism), at_base).build()
+
+
+def first_rows(mechanism: Model) -> list[int]:
+    """For each row, the first one of its constraint."""
+    return [mechanism.row_slice(c.name).start for c in mechanism.constraints for _ in range(c.rows)]
 
 
 class Branch(NamedTuple):
@@ -105,7 +111,7 @@ def branches_of_bases(tree: Tree, end: int) -> list[Branch]:
 
     A row that binds the joint of that body, by a gear say, must pass it.
     """
-    paths = _RowPaths(tree, end, range(tree.nc))
+    paths = RowPaths(tree, end, range(tree.nc))
     parent, panels = paths.parent, paths.panels  # a panel for each row
     terms = zip(tree.term_v.tolist(), tree.term_row.tolist(), strict=True)
     on_base = {row for v, row in terms if parent[paths.joints[v]] == 0}
@@ -168,7 +174,7 @@ def estimated_operations(tree: Tree, iterations: int) -> int:
     return total
 
 
-class _Panel(NamedTuple):
+class Panel(NamedTuple):
     """Rows of a panel, the bodies that they start on, and where they end."""
 
     row: int
@@ -199,14 +205,17 @@ class _Block(NamedTuple):
     cross_start: int
 
 
-class _RowPaths:
+class RowPaths:
     """Propagates the panels once, in integers."""
+
+    layout: Layout = BBO_TREE
 
     def __init__(self, tree: Tree, end: int, first_rows: Sequence[int], at_base: Collection[int] = frozenset()) -> None:
         self.tree, self.end, self.first_rows, self.at_base = tree, end, first_rows, at_base
         self.parent: list[int] = tree.parent.tolist()
+        self.order = self._order()
         self.children: list[list[int]] = [[] for _ in self.parent]
-        for body in range(tree.n - 1, 0, -1):  # in the order in which they are eliminated
+        for body in self.order[:-1]:
             self.children[self.parent[body]].append(body)
         self.joints = body_of_dof(tree)
         self.panels = self._panels()
@@ -218,7 +227,7 @@ class _RowPaths:
         self.nplaces = 0
         self.lines: list[int] = []
         self.nlines = 0
-        self.bodies: list[_Body] = []
+        self.bodies: dict[int, _Body] = {}
         self.blocks: list[_Block] = []
         self.block_tile: list[int] = []
         self.passing_tile: list[int] = []
@@ -226,56 +235,75 @@ class _RowPaths:
         self.cross_tile: list[int] = []
 
     def build(self) -> Tree:
+        """The arrays."""
+        return self.layout.build(self.tree, **self._fields())
+
+    def _fields(self) -> dict[str, Any]:
+        """Fields of `layout` beyond those of the mechanism."""
         tree = self.tree
-        for i in range(tree.n - 1, -1, -1):
+        for i in self.order:
             self._propagate(i)
-        bodies, blocks, slots, panels = self.bodies[::-1], self.blocks, self.slots, self.panels
+        bodies = [self.bodies[i] for i in range(tree.n)]
+        blocks, slots, panels = self.blocks, self.slots, self.panels
         constraint = [self.first_rows[p.row] for p in panels]
         firsts = {(body, constraint[p]): s for (body, p), s in reversed(slots.items())}
         k_rows = list(zip(tree.k_body.tolist(), tree.k_row.tolist(), strict=True))
         terms = [
-            self.slots[self.joints[v], self.panel_of[row][0]]
+            self.slots[self.joints[v], self.panel_of[row][0]] if self._stays_on_joint(row) else -1
             for v, row in zip(tree.term_v.tolist(), tree.term_row.tolist(), strict=True)
         ]
-        coefficients = {s: k for k, s in enumerate(dict.fromkeys(terms))}
-        return BBO_TREE.build(
-            tree,
-            nplaces=self.nplaces,
-            nlines=self.nlines,
-            ncoefficients=len(coefficients),
-            ntiles=len(self.tiles),
-            max_panels=max([*(body.slot_count for body in bodies), *(block.size for block in blocks)]),
-            max_rows=max((self.first_rows.count(first) for first in set(self.first_rows)), default=0),
-            row_panel=[self.panel_of[r][0] for r in range(tree.nc)],
-            row_column=[self.panel_of[r][1] for r in range(tree.nc)],
-            panel_row=[p.row for p in panels],
-            panel_rows=[p.rows for p in panels],
-            k_place=[self._place(body, row) for body, row in k_rows],
-            term_coefficient=[coefficients[s] for s in terms],
-            slot_panel=[panel for _, panel in slots],
-            slot_place=self.places,
-            slot_parent=[self._parent_place(body, panel) for body, panel in slots],
-            slot_line=self.lines,
-            slot_coefficient=[coefficients.get(s, -1) for s in range(len(slots))],
-            slot_constraint_first=[firsts[body, constraint[p]] for body, p in slots],
-            row_in_constraint=[r - first for r, first in enumerate(self.first_rows)],
-            slot_start=[body.slot_start for body in bodies],
-            slot_count=[body.slot_count for body in bodies],
-            passing_start=[body.passing_start for body in bodies],
-            passing_tile=self.passing_tile,
-            block_start=[body.block_start for body in bodies],
-            block_count=[body.block_count for body in bodies],
-            block_slot=[block.slot for block in blocks],
-            block_size=[block.size for block in blocks],
-            block_tile_start=[block.tile_start for block in blocks],
-            block_tile=self.block_tile,
-            coupled_start=[block.coupled_start for block in blocks],
-            coupled_count=[block.coupled_count for block in blocks],
-            coupled_slot=self.coupled_slot,
-            coupled_passing_start=[block.coupled_passing_start for block in blocks],
-            cross_start=[block.cross_start for block in blocks],
-            cross_tile=self.cross_tile,
-        )
+        coefficients = {s: k for k, s in enumerate(dict.fromkeys(s for s in terms if s >= 0))}
+        return {
+            "nplaces": self.nplaces,
+            "nlines": self.nlines,
+            "ncoefficients": len(coefficients),
+            "ntiles": len(self.tiles),
+            "max_panels": max([*(body.slot_count for body in bodies), *(block.size for block in blocks)]),
+            "max_rows": max((self.first_rows.count(first) for first in set(self.first_rows)), default=0),
+            "row_panel": [self.panel_of[r][0] for r in range(tree.nc)],
+            "row_column": [self.panel_of[r][1] for r in range(tree.nc)],
+            "panel_row": [p.row for p in panels],
+            "panel_rows": [p.rows for p in panels],
+            "k_place": [self._place(body, row) for body, row in k_rows],
+            "term_coefficient": [coefficients.get(s, -1) for s in terms],
+            "slot_panel": [panel for _, panel in slots],
+            "slot_place": self.places,
+            "slot_parent": [self._parent_place(body, panel) for body, panel in slots],
+            "slot_line": self.lines,
+            "slot_coefficient": [coefficients.get(s, -1) for s in range(len(slots))],
+            "slot_constraint_first": [firsts[body, constraint[p]] for body, p in slots],
+            "row_in_constraint": [r - first for r, first in enumerate(self.first_rows[: tree.nc])],
+            "slot_start": [body.slot_start for body in bodies],
+            "slot_count": [body.slot_count for body in bodies],
+            "passing_start": [body.passing_start for body in bodies],
+            "passing_tile": self.passing_tile,
+            "block_start": [body.block_start for body in bodies],
+            "block_count": [body.block_count for body in bodies],
+            "block_slot": [block.slot for block in blocks],
+            "block_size": [block.size for block in blocks],
+            "block_tile_start": [block.tile_start for block in blocks],
+            "block_tile": self.block_tile,
+            "coupled_start": [block.coupled_start for block in blocks],
+            "coupled_count": [block.coupled_count for block in blocks],
+            "coupled_slot": self.coupled_slot,
+            "coupled_passing_start": [block.coupled_passing_start for block in blocks],
+            "cross_start": [block.cross_start for block in blocks],
+            "cross_tile": self.cross_tile,
+            "tile_first": [p for p, _ in self.tiles],
+            "tile_second": [q for _, q in self.tiles],
+        }
+
+    def _order(self) -> list[int]:
+        """Bodies in the order of their elimination, the world last."""
+        return list(range(self.tree.n - 1, -1, -1))
+
+    def _stays_on_joint(self, row: int) -> bool:
+        """Whether terms of a row are coefficients on joints, and not rows of K of their bodies."""
+        return True
+
+    def _starts(self, body: int, panel: int) -> bool:
+        """Whether a panel needs a place of its own on a body: something is added there beside what children hand on."""
+        return body in self.panels[panel].starts
 
     def _propagate(self, i: int) -> None:
         """Slots of body ``i``: of panels that pass its joint, then of the blocks that are eliminated there."""
@@ -296,14 +324,14 @@ class _RowPaths:
             self.blocks.append(
                 _Block(slot, len(block), tile_start, coupled_start, len(coupled), passing_start, cross_start)
             )
-        self.bodies.append(_Body(slot_start, len(passing), len(self.passing_tile), block_start, len(blocks)))
+        self.bodies[i] = _Body(slot_start, len(passing), len(self.passing_tile), block_start, len(blocks))
         self.passing_tile += [] if self.end == NOWHERE else self._triangle(passing)
 
     def _take_slots(self, body: int, panels: Sequence[int], lines: int) -> None:
         """Slots of panels on a body, in the place of that on the first child, unless rows of K start on the body."""
         for p in panels:
             children = [self.slots[c, p] for c in self.children[body] if p in self.passing[c]]
-            if body == 0 or (body in self.panels[p].starts) or not children:
+            if body == 0 or not children or self._starts(body, p):
                 self.places.append(self.nplaces if body > 0 else -1)
                 self.nplaces += body > 0
             else:
@@ -333,7 +361,7 @@ class _RowPaths:
     def _triangle(self, panels: Sequence[int]) -> list[int]:
         return [self._tile(panels[a], panels[b]) for a in range(len(panels)) for b in range(a + 1)]
 
-    def _panels(self) -> list[_Panel]:
+    def _panels(self) -> list[Panel]:
         """Rows of each constraint, up to `PANEL` that start and end together, in the order of their elimination."""
         tree = self.tree
         starts: list[set[int]] = [set() for _ in range(tree.nc)]
@@ -344,7 +372,7 @@ class _RowPaths:
         for v, row in zip(tree.term_v.tolist(), tree.term_row.tolist(), strict=True):
             starts[row].add(self.joints[v])
             ends[row].add(self.parent[self.joints[v]])
-        panels: list[_Panel] = []
+        panels: list[Panel] = []
         for row in range(tree.nc):
             here, root = frozenset(starts[row]), self._root(ends[row], BASE if row in self.at_base else self.end)
             last = panels[-1] if panels else None
@@ -356,7 +384,7 @@ class _RowPaths:
             ):
                 panels[-1] = last._replace(rows=last.rows + 1)
             else:
-                panels.append(_Panel(row, 1, here, root))
+                panels.append(Panel(row, 1, here, root))
         return sorted(panels, key=lambda panel: (-panel.root, panel.row))
 
     def _supports(self) -> tuple[list[list[int]], list[list[int]]]:

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.compilers.program import Program
+from linkwork.dynamics.costs import program_cost
 from linkwork.dynamics.operational import OperationalInertia
 from linkwork.dynamics.thresholds import REFINED_FORCES
 from linkwork.errors import InputError, UnsupportedFeature
@@ -19,13 +20,15 @@ from linkwork.inputs import LARGEST, DelassusMethod, plural, real_array
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.constrained import delassus as texts
 from linkwork.kernels.constrained import efpa, osim
-from linkwork.model.constraints import WORLD, CenterOfMass, Pair, VelocityCoupling
+from linkwork.model.constraints import WORLD, Pair
 from linkwork.model.model import Model
 from linkwork.plans.bbo import BASE, WORLD_END, bbo_tree
+from linkwork.plans.caba_osim import caba_osim_tree
 from linkwork.plans.constraints import constrained_tree
 from linkwork.plans.delassus import damped_tree, delassus_tree
 from linkwork.plans.efpa import efpa_tree
 from linkwork.plans.ltl import ltl_tree
+from linkwork.plans.pv_osimr import pv_osimr_tree
 from linkwork.plans.tree import Tree
 from linkwork.quantities.arguments import Array
 from linkwork.quantities.base import BaseEvaluator
@@ -45,12 +48,27 @@ class Method:
     """Whether its text takes a damping."""
 
 
+def junctions_by_operations(robot: Model) -> Tree:
+    """The plan of PV-OSIMr: rows end at junctions if that takes fewer operations, by exact counts where there are.
+
+    Args:
+        robot: The mechanism.
+    """
+    tree = pv_osimr_tree(robot)
+    if not tree.njunctions:
+        return tree
+    to_world = pv_osimr_tree(robot, junctions=False)
+    fewer, more = (program_cost(Program.of_robot(robot, osim.PV_OSIMR, plan)) for plan in (tree, to_world))
+    return to_world if fewer is not None and more is not None and more.total < fewer.total else tree
+
+
 METHODS: Mapping[str, Method | None] = MappingProxyType(
     {
         "matrix_free": None,
         "ltl": Method(osim.LTL_OSIM, ltl_tree),
         "prox_ltl": Method(osim.PROX_LTL_OSIM, ltl_tree, damped=True),
         "pv_osim": Method(osim.PV_OSIM, lambda robot: bbo_tree(robot, end=WORLD_END)),
+        "pv_osimr": Method(osim.PV_OSIMR, junctions_by_operations),
         "pv_osim_fast": Method(osim.PV_OSIM_FAST, lambda robot: bbo_tree(robot, end=BASE), damped=True),
         "kjr": Method(efpa.KJR, lambda robot: efpa_tree(robot, pairs=True)),
         "efpa": Method(efpa.EFPA, efpa_tree),
@@ -127,20 +145,10 @@ class InverseMatrix(BaseEvaluator):
     """``(D + diag(r))^-1`` as a matrix: ``inverse_matrix(q, damping)``, ``(..., nc, nc)``."""
 
     def __init__(self, robot: Model, threads: int | None = None) -> None:
-        for c in robot.constraints:
-            moving = {robot.frames[place].body for place in c.places} - {WORLD}
-            wide = isinstance(c, VelocityCoupling) and any(robot.joint(name).type.nv > 1 for name in c.joints)
-            if len(moving) + len(c.joints) != 1 or isinstance(c, CenterOfMass) or wide:
-                what = "of a joint with several degrees of freedom" if wide else "between several moving bodies"
-                raise UnsupportedFeature(f"{c} is {what}: no explicit damped inverse; use at(q).damped_inverse(r)")
-        super().__init__(robot, "inverse_matrix", self._planned, {"robot": robot}, threads=threads)
+        def program() -> Program:
+            return Program.of_robot(robot, osim.CABA_OSIM, caba_osim_tree(robot))
 
-    def _planned(self) -> Program:
-        tree = bbo_tree(self.robot, end=WORLD_END)
-        has_armature = tree.has_armature.copy()
-        for v in tree.term_v.tolist():  # a row of one joint is a part of the joint's own inertia
-            has_armature[np.flatnonzero((tree.iv == v) & (np.arange(tree.n) > 0))] = 1
-        return Program.of_robot(self.robot, osim.CABA_OSIM, tree._replace(has_armature=has_armature))
+        super().__init__(robot, "inverse_matrix", program, {"robot": robot}, threads=threads)
 
     def __call__(self, q: npt.ArrayLike, damping: npt.ArrayLike) -> Array:
         """For ``q: (..., nq)``; the damping is one number, or ``(..., nc)``."""

@@ -124,10 +124,7 @@ class Delassus:
 
     @cached_property
     def inverse_matrix(self) -> InverseMatrix:
-        """``(J M^-1 J' + diag(r))^-1`` for states: ``inverse_matrix(q, r)``, ``(..., nc, nc)``.
-
-        For rows of one moving body or joint each (**delassus**: caba_osim).
-        """
+        """``(J M^-1 J' + diag(r))^-1`` for states: ``inverse_matrix(q, r)``, ``(..., nc, nc)`` (cABA-OSIM)."""
         return InverseMatrix(self.robot, self._threads)
 
     @cached_property

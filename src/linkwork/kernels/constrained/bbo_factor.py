@@ -87,7 +87,8 @@ def init_rows(tree: Array, w: Array, R: Array) -> None:
     for e in range(tree.ncoefficients):
         set_line(ZERO, w.g, e)
     for t in range(tree.nterms):
-        w.g[tree.term_coefficient[t], tree.row_column[tree.term_row[t]]] += w.dphi[t]
+        if tree.term_coefficient[t] >= 0:
+            w.g[tree.term_coefficient[t], tree.row_column[tree.term_row[t]]] += w.dphi[t]
     w.pivot[0] = 1.0
     w.pivot[1] = DISABLED
     w.pivot[2] = 0.0
