@@ -150,6 +150,23 @@ def test_steps_follow_native_ones(tmp_path: Path, kind: str) -> None:
 
 
 @needs_node
+@pytest.mark.parametrize("kind", ["loops", "loops rk4", "tree"])
+def test_steps_have_a_clock(tmp_path: Path, kind: str) -> None:
+    """A drive and a brake by functions of time: the number of the first step is an input."""
+    robot = zoo.four_bar().constrained(lw.Drive("A", lambda t: 0.3 * np.sin(3 * t) + 2 * t))
+    if kind == "tree":
+        robot = zoo.pendulum(2).with_forces(lw.forces.Friction("joint0", coulomb=lambda t: 5 * t))
+    stepper = Stepper(robot, 1e-3, "rk4" if "rk4" in kind else "euler")
+    program = export_wasm(stepper, tmp_path / "clock", arguments=["settings"])
+    state = closed_state(robot)
+    timing = [stepper.dt, 0.0, 70.0]
+    (found,) = called(program.script, [("clock", {**state, "timing": timing, "settings": [0.0, 41.0]})])
+    wanted = stepper(*state.values(), steps=40, time=0.07)
+    assert_close(found["q1"], wanted.q, 1e-9)
+    assert np.abs(wanted.q - stepper(*state.values(), steps=40).q).max() > 1e-3
+
+
+@needs_node
 @pytest.mark.parametrize("kind", ["belt_chain", "geared_chain"])
 def test_differences_are_rounding_that_penalties_amplify(tmp_path: Path, kind: str) -> None:
     """Against the same step in extended precision, native code and WebAssembly are off alike: by the reciprocal of the

@@ -44,3 +44,38 @@ def called(script: Path, calls: Sequence[tuple[str, Mapping[str, Any]]]) -> list
     )
     assert done.returncode == 0, done.stderr
     return [{name: np.array(x, dtype=float) for name, x in one.items()} for one in json.loads(done.stdout)]
+
+
+WORKER = """
+import { readFileSync } from "node:fs";
+const page = readFileSync(process.argv[1], "utf8");
+const text = (id) => new RegExp(`id="${id}">([^]*?)</script>`).exec(page)[1];
+const robot = JSON.parse(text("robot"));
+let answer = null;
+globalThis.postMessage = (data) => (answer = data);
+(0, eval)(text("worker").replace("onmessage =", "globalThis.onmessage ="));
+const ask = async (data) => {
+  await globalThis.onmessage({ data });
+  if (answer.error) throw new Error(answer.error);
+};
+const description = { ...robot, parameters: Object.keys(robot.parameters) };
+await ask({ kind: "start", description, bytes: Buffer.from(robot.wasm, "base64") });
+for (let k = 0; k < Number(process.argv[2]); k++)
+  await ask({ kind: "step", motors: robot.motors, pull: null, parameters: robot.parameters });
+const { q, v, time, energy, fault, unsolved } = answer.state;
+console.log(JSON.stringify({ q: [...q], v: [...v], time, energy, fault, unsolved, robot }));
+"""
+
+
+def page_after(page: Path, steps: int) -> dict[str, Any]:
+    """The state of a live page after some steps of its worker, without a browser, and the page's `robot`.
+
+    Args:
+        page: The file.
+        steps: Number of steps.
+    """
+    command = [str(NODE), "--input-type=module", "--eval", WORKER, str(page), str(steps)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    state: dict[str, Any] = json.loads(done.stdout)
+    return state

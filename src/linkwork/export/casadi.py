@@ -20,7 +20,15 @@ from linkwork.export.c_source import PART, CText, Iterations, size_name
 from linkwork.export.casadi_functions import CasadiArray, Differentiated, arrays_of, differentiated, only
 from linkwork.export.casadi_text import EXPORT, MACROS, CasadiText, Slot
 from linkwork.export.patterns import Pattern
-from linkwork.export.writing import exportable, identifier, iterations_of, straight_program, write_text
+from linkwork.export.writing import (
+    Known,
+    exportable,
+    identifier,
+    inputs_of,
+    iterations_of,
+    straight_program,
+    write_text,
+)
 from linkwork.quantities.base import BaseEvaluator
 from linkwork.quantities.counts import OperationCount
 from linkwork.quantities.products import Product
@@ -96,7 +104,7 @@ def export_casadi(
     called = identifier(source.stem if name is None else name, exact=name is not None)
     program = _program(evaluator)
     straight, known = straight_program(evaluator, program, arguments, max_operations)
-    arrays = [array for array, _ in straight.inputs if array not in known]
+    arrays = inputs_of(straight, known)
     inputs, outputs = arrays_of(program, straight, arrays)
     straight = only(straight, outputs)
     main = CText(f"{called}_program", straight, "double", arrays, iterations_of(straight, known, "double"))
@@ -136,7 +144,7 @@ def _program(evaluator: BaseEvaluator) -> Program:
 def _derivatives(
     evaluator: BaseEvaluator,
     program: Program,
-    known: Mapping[str, Sequence[float]],
+    known: Known,
     inputs: Sequence[CasadiArray],
     outputs: Sequence[CasadiArray],
     limit: int,

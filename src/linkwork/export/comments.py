@@ -40,7 +40,7 @@ MEANINGS: Mapping[str, str] = {
     "inertia": "accelerations of frames under unit wrenches, row by row",
     "passive": "springs, dampers and stops of joints",
     "commands": "of actuators, in the order of the model; then activations before the step, of those that have any",
-    "timing": "seconds of a step; 1 where actuators act on commands, else 0",
+    "timing": "seconds of a step; 1 where actuators act on commands, else 0; steps since time 0, if there are three",
     "closed": "configuration with closed loops",
     "G": "joint velocities as a linear map of the independent ones, row by row; torques on these are G' tau",
     "step": "the next step of Newton's method, of all joints",

@@ -25,6 +25,7 @@ from linkwork.errors import InputError, LinkworkError, ProgramTooLarge, Unsuppor
 from linkwork.export import comments
 from linkwork.export.c_source import CText, Iterations, literal, size_name
 from linkwork.inputs import Precision, plural
+from linkwork.kernels.steps.clock import FIRST
 from linkwork.plans.lcaba import any_regularization, has_closed_forms
 from linkwork.quantities.base import BaseEvaluator
 from linkwork.quantities.counts import OperationCount
@@ -32,6 +33,9 @@ from linkwork.quantities.evaluator import check_actuators
 from linkwork.quantities.products import Product
 from linkwork.simulation import Stepper
 from linkwork.simulation.derivatives import StepFunction, StepJacobian
+
+Known = dict[str, Sequence[float | None]]
+"""Values of inputs of a program; None is an entry that its caller writes."""
 
 NUMBERS: Mapping[str, str] = {"float64": "double", "float32": "float"}
 
@@ -141,7 +145,7 @@ def identifier(text: str, exact: bool = False) -> str:
 
 def straight_program(
     evaluator: BaseEvaluator, program: Program, arguments: Sequence[str], limit: int
-) -> tuple[Trace, dict[str, list[float]]]:
+) -> tuple[Trace, Known]:
     """The trace of a program of an evaluator with inputs that are known, and these.
 
     Args:
@@ -161,8 +165,20 @@ def straight_program(
         if argument not in held:
             extra = f"; there are {', '.join(held)}" if held else ": it has all inputs as arguments"
             raise InputError(f"{evaluator.quantity} has no input '{argument}' to make an argument of{extra}")
-    known = {array: values for array, values in held.items() if array not in arguments}
+    known: Known = {array: values for array, values in held.items() if array not in arguments}
+    if len(known.get("timing", ())) > FIRST:  # a clock: all but the number of the step is constant
+        known["timing"] = [*known["timing"][:FIRST], None]
     return fixed(traced, known), known
+
+
+def inputs_of(straight: Trace, known: Known) -> tuple[str, ...]:
+    """Inputs that are arguments of a program: those of which not all entries are known.
+
+    Args:
+        straight: The program.
+        known: Values of inputs, None where an entry is not known.
+    """
+    return tuple(array for array, _ in straight.inputs if None in known.get(array, [None]))
 
 
 def _refusal(evaluator: BaseEvaluator, limit: int, error: LinkworkError) -> LinkworkError:
@@ -192,7 +208,7 @@ def _text(
 
 def exported_trace(
     evaluator: BaseEvaluator, arguments: Sequence[str], limit: int
-) -> tuple[Trace, dict[str, list[float]], tuple[str, ...]]:
+) -> tuple[Trace, Known, tuple[str, ...]]:
     """The trace of an evaluator as it is exported, its inputs that are known, and the names of the others.
 
     Args:
@@ -204,10 +220,10 @@ def exported_trace(
     read = dict(straight.inputs)  # gradients are called after the inputs that they are by
     written = [(f"by_{array}" if array in read else array, symbols) for array, symbols in straight.outputs]
     straight = replace(straight, outputs=tuple(written))
-    return straight, known, tuple(array for array, _ in straight.inputs if array not in known)
+    return straight, known, inputs_of(straight, known)
 
 
-def iterations_of(traced: Trace, known: Mapping[str, Sequence[float]], number: str) -> Iterations:
+def iterations_of(traced: Trace, known: Known, number: str) -> Iterations:
     """When iterations of a program stop.
 
     Args:
@@ -222,7 +238,7 @@ def iterations_of(traced: Trace, known: Mapping[str, Sequence[float]], number: s
     return Iterations(literal(tolerance, number), str(int(most)), literal(near, number))
 
 
-def stopping_of(traced: Trace, known: Mapping[str, Sequence[float]]) -> tuple[float, float, float] | None:
+def stopping_of(traced: Trace, known: Known) -> tuple[float, float, float] | None:
     """Tolerance, most iterations and the residual near the end; None where settings are an argument.
 
     Args:
@@ -231,7 +247,7 @@ def stopping_of(traced: Trace, known: Mapping[str, Sequence[float]]) -> tuple[fl
     """
     if traced.iterate is None or "settings" not in known:
         return None
-    tolerance, most, *others = known["settings"]
+    tolerance, most, *others = (x for x in known["settings"] if x is not None)
     return tolerance, most, others[0] if traced.refine is not None else 0.0
 
 
@@ -253,7 +269,7 @@ def held_values(evaluator: BaseEvaluator, arguments: Sequence[str]) -> dict[str,
             result = {
                 "passive": evaluator.planned.passive,
                 "regularization": row_regularization(evaluator.robot, evaluator.planned.solver.regularization),
-                "timing": [evaluator.dt, float("commands" in arguments)],
+                "timing": evaluator.held.timing_commanded if "commands" in arguments else evaluator.held.timing,
                 "settings": [0.0, 2.0],  # one step
                 "commands": evaluator.held.commands,
             }

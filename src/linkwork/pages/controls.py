@@ -43,10 +43,13 @@ def motors(robot: Model, inertias: Array, size: float, drive: Drive) -> list[dic
         size: Of the robot, in meters.
         drive: Initial modes of motors.
     """
-    known = {joint.name: joint for joint in robot.joints if joint.type.nq == joint.type.nv == 1}
+    single = {joint.name: joint for joint in robot.joints if joint.type.nq == joint.type.nv == 1}
+    known = {name: joint for name, joint in single.items() if np.isfinite(inertias[robot.v_slice(name)]).all()}
     for name, (mode, value) in drive.items():
+        if name not in single:
+            raise InputError(f"drive: '{robot.name}' has no joint '{name}' of one degree{suggest(name, list(single))}")
         if name not in known:
-            raise InputError(f"drive: '{robot.name}' has no joint '{name}' of one degree{suggest(name, list(known))}")
+            raise InputError(f"drive: constraints of '{robot.name}' hold the joint '{name}', which no torque moves")
         if mode not in MODES or not np.isfinite(value):
             raise InputError(f"drive: '{name}' is ({mode!r}, {value!r}), needs one of {', '.join(MODES)} and a number")
     driven = {actuator.joint for actuator in robot.actuators if getattr(actuator, "joint", None)}
@@ -157,6 +160,17 @@ def lengths(robot: Model, mobile: Mapping[str, Array]) -> list[dict[str, Any]]:
     return lengths_of_page
 
 
+def springs(robot: Model) -> list[tuple[int, float, float]]:
+    """Springs of joints whose coordinates are numbers: place in ``q``, rest and stiffness."""
+    return [
+        (robot.q_slice(joint.name).start + k, float(joint.rest[k]), float(stiffness))
+        for joint in robot.joints
+        if joint.type.nq == joint.type.nv
+        for k, stiffness in enumerate(robot.stiffness[robot.v_slice(joint.name)])
+        if stiffness
+    ]
+
+
 def plots(robot: Model, driven: list[dict[str, Any]], touching: bool = False) -> list[dict[str, Any]]:
     """Groups of curves.
 
@@ -167,17 +181,11 @@ def plots(robot: Model, driven: list[dict[str, Any]], touching: bool = False) ->
     """
     single = [joint for joint in robot.joints if joint.type.nq == joint.type.nv == 1][:CURVES]
     kinds = (("Positions", "q", "rad, m"), ("Velocities", "v", "rad/s, m/s"))
-    groups: list[dict[str, Any]] = [
-        {
-            "name": "Energy",
-            "unit": "J",
-            "curves": [
-                {"name": "kinetic", "of": "energy", "at": 0},
-                {"name": "potential", "of": "energy", "at": 1},
-                {"name": "total", "sum": True},
-            ],
-        }
-    ]
+    energies = ["kinetic", "potential", *(["springs of joints"] if springs(robot) else [])]
+    others = bool(robot.forces) or any(tendon.stiffness for tendon in robot.tendons)
+    total = "their sum, without other springs" if others else "total"
+    curves = [{"name": name, "of": "energy", "at": k} for k, name in enumerate(energies)]
+    groups: list[dict[str, Any]] = [{"name": "Energy", "unit": "J", "curves": [*curves, {"name": total, "sum": True}]}]
     if single:
         for name, of, unit in kinds:
             place = robot.q_slice if of == "q" else robot.v_slice

@@ -10,7 +10,7 @@ import json
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from linkwork.pages.program import LENGTHS, PageProgram, body_masses, joint_iner
 from linkwork.pages.scene import scene, size_at
 from linkwork.quantities.arguments import Array
 from linkwork.simulation import Stepper
+from linkwork.simulation.initial import initial_state
 
 SCRIPTS = ("solids.js", "camera.js", "picture.js", "webgl.js", "scanlines.js", "plots.js", "page.js", "controls.js")
 """Files of the page's script, in order."""
@@ -113,7 +114,7 @@ def live_page(
     """The text of a page, and the bytes of its module; arguments as for `save_live_page`."""
     above_zero(dt, "dt")
     at, rates = _state(robot, q, v)
-    program = page_program(robot, dt, parameters, contact)
+    program = page_program(robot, at, dt, parameters, contact)
     touching = program.stepper.contact
     held = program.stepper.execution.held
     mobile: dict[str, Array] = {name: np.asarray(held[name]) for name in LENGTHS if name in program.parameters}
@@ -137,6 +138,7 @@ def live_page(
         "wasm": base64.b64encode(program.module.binary).decode(),
         "parameters": {name: np.ravel(held[name]).tolist() for name in program.parameters},
         "motors": motors,
+        "springs": controls.springs(robot),
         "masses": controls.masses(robot) if "mass" in program.parameters else [],
         "lengths": controls.lengths(robot, mobile),
         "plots": controls.plots(robot, motors, touching),
@@ -153,16 +155,17 @@ def _state(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike | None) -> tuple[Arr
             f"a page begins with one state, q of {robot.nq} and v of {robot.nv} numbers; found {at.shape} and "
             f"{rates.shape}"
         )
-    return at, rates
+    return initial_state(robot, at, rates, closed=False)
 
 
 def _seen(program: PageProgram, q: Array, v: Array, driven: list[dict[str, Any]]) -> Array:
     """Configurations of the first two seconds, for the size of the picture; at least the first."""
     states, kept = [q], None
-    stepper = Stepper(program.robot, program.stepper.dt, contact=program.stepper.contact)
+    stepper = Stepper.of_settings(program.robot, replace(program.stepper.planned.settings, wrenches=()))
     for k in range(1, round(2.0 / stepper.dt)):
+        tau, time = controls.servo_torques(driven, q, v), (k - 1) * stepper.dt
         try:
-            after = stepper(q, v, controls.servo_torques(driven, q, v), contact_state=kept)
+            after = stepper(q, v, tau, contact_state=kept, time=time)
         except LinkworkError:  # it does not stay finite: what was seen until then counts
             break
         q, v, kept = after.q, after.v, after.contact_state

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from linkwork.closure.evaluators import project_velocity
 from linkwork.compilers.trace.tracing import GPU_OPERATIONS
 from linkwork.compilers.wasm.module import WasmModule
 from linkwork.dynamics.forward import ForwardDynamics
@@ -18,11 +19,15 @@ from linkwork.model.model import Model
 from linkwork.quantities.arguments import Array
 from linkwork.quantities.evaluator import Evaluator
 from linkwork.quantities.functions import frame_jacobian
+from linkwork.quantities.motions import has_motions
 from linkwork.simulation import Stepper
 from linkwork.simulation.contacts import has_contacts
+from linkwork.simulation.settings import StepOptions, StepSettings
 
 FEW = 12
 """Degrees of freedom of a robot whose link lengths are inputs, too."""
+HELD = 1e-12
+"""Of the acceleration without constraints, below which a joint is held by them."""
 LENGTHS: tuple[ParameterName, ...] = ("joint_position", "anchor_position")
 
 
@@ -37,12 +42,13 @@ class PageProgram:
 
 
 def page_program(
-    robot: Model, dt: float, parameters: Sequence[ParameterName] | None, contact: ContactLaw = None
+    robot: Model, q: Array, dt: float, parameters: Sequence[ParameterName] | None, contact: ContactLaw = None
 ) -> PageProgram:
     """Compile what a page computes of a robot.
 
     Args:
         robot: The mechanism.
+        q: Configuration that the page begins with: stops are made for it, as `simulate` makes them.
         dt: Time of one step, in seconds.
         parameters: Parameters that sliders change; None: gravity, masses, and without contacts link lengths of small
             robots.
@@ -51,7 +57,9 @@ def page_program(
     touching = has_contacts(robot, contact, "euler", "auto")
     chosen = _usual(robot, touching) if parameters is None else tuple(dict.fromkeys(("gravity", *parameters)))
     bodies = robot.body_names
-    stepper = Stepper(robot, dt, contact=contact if touching else False, wrenches=bodies, parameters=chosen)
+    options: StepOptions = {"contact": contact if touching else False}
+    settings = StepSettings.of(dt, "euler", "auto", bodies, options, stops_at=q).started_at(robot, q)
+    stepper = Stepper.of_settings(robot, settings, chosen)
     moving = [name for name in chosen if name == "joint_position"]
     evaluators = {
         "step": stepper,
@@ -66,7 +74,7 @@ def page_program(
 def _usual(robot: Model, touching: bool) -> tuple[ParameterName, ...]:
     if robot.nv > FEW or touching:
         return "gravity", "mass"
-    loops = any(isinstance(constraint, Pair) for constraint in robot.constraints)
+    loops = any(isinstance(constraint, Pair) and constraint.enabled for constraint in robot.constraints)
     return "gravity", "mass", *(LENGTHS if loops else LENGTHS[:1])
 
 
@@ -75,18 +83,30 @@ def _usual(robot: Model, touching: bool) -> tuple[ParameterName, ...]:
 
 def joint_inertias(robot: Model, q: Array) -> Array:
     """The effective inertia at each degree of freedom, loops included: 1 over its acceleration under a unit torque,
-    ``(nv,)``.
+    ``(nv,)``; infinite where constraints hold it.
 
     Args:
         robot: The mechanism.
         q: A configuration with closed loops.
     """
-    fd = ForwardDynamics(robot)
-    rest = np.zeros(robot.nv)
-    still = fd(q, rest, rest).acceleration
-    own = np.array([abs(fd(q, rest, unit).acceleration[k] - still[k]) for k, unit in enumerate(np.eye(robot.nv))])
-    inertias: Array = 1.0 / np.maximum(own, np.finfo(np.float64).tiny ** 0.5)
+    moved = _own_accelerations(robot, q)
+    free = _own_accelerations(robot.unconstrained(), q) if robot.nc else moved
+    inertias = np.full(robot.nv, np.inf)
+    np.divide(1.0, moved, out=inertias, where=moved > HELD * free)
     return inertias
+
+
+def _own_accelerations(robot: Model, q: Array) -> Array:
+    """The acceleration of each degree of freedom under a unit torque on it, ``(nv,)``."""
+    fd, v, none = ForwardDynamics(robot), _slowest(robot, q), np.zeros(robot.nv)
+    still = fd(q, v, none).acceleration
+    return np.array([abs(fd(q, v, unit).acceleration[k] - still[k]) for k, unit in enumerate(np.eye(robot.nv))])
+
+
+def _slowest(robot: Model, q: Array) -> Array:
+    """The velocity closest to rest: drives may move."""
+    rest = np.zeros(robot.nv)
+    return project_velocity(robot, q, rest) if has_motions(robot) else rest
 
 
 def body_masses(robot: Model, q: Array) -> Array:
@@ -98,13 +118,13 @@ def body_masses(robot: Model, q: Array) -> Array:
     """
     bodies = robot.body_names
     fd = ForwardDynamics(robot, wrenches=bodies)
-    rest = np.zeros(robot.nv)
+    v, none = _slowest(robot, q), np.zeros(robot.nv)
     J = frame_jacobian(robot, q, bodies, reference="local")[:, 3:]
-    still = fd(q, rest, rest, np.zeros((len(bodies), 6))).acceleration
+    still = fd(q, v, none, np.zeros((len(bodies), 6))).acceleration
     largest = np.zeros(len(bodies))
     for k in range(len(bodies)):
         wrenches = np.zeros((3, len(bodies), 6))
         wrenches[:, k, 3:] = np.eye(3)
-        moved = [fd(q, rest, rest, wrench).acceleration - still for wrench in wrenches]
+        moved = [fd(q, v, none, wrench).acceleration - still for wrench in wrenches]
         largest[k] = np.abs(np.linalg.eigvals(J[k] @ np.transpose(moved))).max()  # of J M⁻¹ Jᵀ
     return np.where(largest > 0, 1.0 / np.maximum(largest, np.finfo(np.float64).tiny), np.inf)

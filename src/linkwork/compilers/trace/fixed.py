@@ -17,13 +17,15 @@ from linkwork.errors import InputError
 from linkwork.model.expressions import DIV, Graph, Symbol
 
 
-def fixed(traced: Trace, known: Mapping[str, Sequence[float]]) -> Trace:
-    """The program for known values of some inputs. Arrays keep their shape; known entries are not read."""
+def fixed(traced: Trace, known: Mapping[str, Sequence[float | None]]) -> Trace:
+    """The program for known values of some inputs, None for entries that stay inputs. Arrays keep their shape; known
+    entries are not read."""
     values = {k: list(known[name]) for k, (name, _) in enumerate(traced.inputs) if name in known}
     graph = Graph(sys.maxsize)
 
     def bring(array: int, place: int) -> Any:
-        return values[array][place] if array in values else graph.input(array, place)
+        value = values[array][place] if array in values else None
+        return graph.input(array, place) if value is None else value
 
     result = replay(traced, bring, {DIV: _divided})
     first = replace(traced, graph=graph, outputs=_outputs(traced, graph, result), carry=(), iterate=None, refine=None)
@@ -37,7 +39,7 @@ def _iteration(
     first: Trace,
     further: Trace,
     carried: Sequence[Any],
-    values: Mapping[int, Sequence[float]],
+    values: Mapping[int, Sequence[float | None]],
     places: dict[int, int],
 ) -> Trace:
     """The program of further iterations with what the first carries to it: symbols that it reads, not known numbers.
@@ -48,7 +50,7 @@ def _iteration(
     carry = len(first.inputs) + len(first.outputs)
 
     def bring(array: int, place: int) -> Any:
-        if array in values:
+        if array in values and values[array][place] is not None:
             return values[array][place]
         if array != carry:
             return graph.input(array, place)

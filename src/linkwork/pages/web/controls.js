@@ -233,8 +233,8 @@ byId("plot").hidden = innerHeight < 520 || small;
 byId("plots").classList.toggle("on", !byId("plot").hidden);
 page.playing = data.playing;
 const bytes = bytesOf(data.wasm);
-const { q, v, dt, nc, layout, contact } = data;
-const known = { q, v, dt, nc, layout, contact, parameters: Object.keys(data.parameters) };
+const { q, v, dt, nc, layout, contact, springs } = data;
+const known = { q, v, dt, nc, layout, contact, springs, parameters: Object.keys(data.parameters) };
 worker.postMessage({ kind: "start", description: known, bytes });
 requestAnimationFrame(frame);
 

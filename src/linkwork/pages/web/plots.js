@@ -99,7 +99,7 @@ class Plot {
 /** A number of a state that a curve shows: an entry, the length of several, or a sum. */
 function read(state, curve) {
   if (curve.length) return Math.hypot(...Array.from(state[curve.of].subarray(curve.at, curve.at + curve.length)));
-  if (curve.sum) return state.energy[0] + state.energy[1];
+  if (curve.sum) return state.energy.reduce((sum, part) => sum + part);
   return state[curve.of][curve.at];
 }
 

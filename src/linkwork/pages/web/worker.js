@@ -30,7 +30,7 @@ class Mechanism {
   put(q, v, time) {
     this.inputs.q.set(q);
     this.inputs.v.set(v);
-    this.time = time;
+    this.begun = time;
     this.targets = new Map();
     this.owed = 0;
     this.forces = null;
@@ -88,11 +88,12 @@ class Mechanism {
   }
 
   step() {
-    const { q, v, settings } = this.inputs;
+    const { q, v, settings, timing = [] } = this.inputs;
     this.follow();
     this.drive();
     this.hold();
     settings[1] = 2;
+    if (timing.length > 2) timing[2] = this.time / this.description.dt; // functions of time: the clock counts steps
     this.functions.step();
     const { q1, v1, result } = this.outputs.step;
     if (!(q1.every(Number.isFinite) && v1.every(Number.isFinite))) {
@@ -104,7 +105,10 @@ class Mechanism {
     this.forces = result || null;
     if (this.description.contact) this.keep(result);
     this.steps += 1;
-    this.time += this.description.dt;
+  }
+
+  get time() {
+    return this.begun + this.steps * this.description.dt;
   }
 
   /** Forces that the next step starts from, none where this one is not solved; and what is not solved is counted. */
@@ -139,6 +143,12 @@ class Mechanism {
     return found;
   }
 
+  /** Energy of springs of joints. */
+  elastic() {
+    const { q } = this.inputs;
+    return this.description.springs.reduce((sum, [at, rest, stiffness]) => sum + 0.5 * stiffness * (q[at] - rest) ** 2, 0);
+  }
+
   /** So many seconds; how long a frame may take is bounded. */
   advance(seconds) {
     const { dt } = this.description;
@@ -169,7 +179,7 @@ class Mechanism {
       v: v.slice(),
       tau: tau.slice(),
       forces: this.forces ? this.forces.slice(first, first + this.description.nc) : new Float64Array(this.description.nc),
-      energy: [kinetic[0], potential[0]],
+      energy: [kinetic[0], potential[0], this.elastic()],
       parameters: Object.fromEntries(parameters),
       steps: this.steps,
       unsolved: { ...this.unsolved },
