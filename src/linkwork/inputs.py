@@ -138,8 +138,8 @@ Lanes = Literal["auto", 1, 2, 4, 8, 16]
 Integrator = Literal["euler", "rk4", "dopri5"]
 """Integrators of steps: `simulation.INTEGRATORS`."""
 
-SimulationIntegrator = Literal["euler", "rk4", "dopri5", "radau"]
-"""Integrators of `simulate`."""
+SimulationIntegrator = Literal["auto", "euler", "rk4", "dopri5", "radau"]
+"""Integrators of `simulate`; ``"auto"`` chooses one of them for the robot."""
 
 ContactSolver = Literal["newton", "admm", "pgs"]
 """Solvers of steps with contacts: `contact.step.SOLVERS`."""

@@ -129,7 +129,7 @@ WORDS: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "Quantity": (literals.Quantity, evaluator.QUANTITIES),
     "Reference": (literals.Reference, evaluator.REFERENCES),
     "Integrator": (literals.Integrator, stepper.INTEGRATORS),
-    "SimulationIntegrator": (literals.SimulationIntegrator, (*stepper.INTEGRATORS, "radau")),
+    "SimulationIntegrator": (literals.SimulationIntegrator, ("auto", *stepper.INTEGRATORS, "radau")),
     "Precision": (literals.Precision, writing.NUMBERS),
 }
 

@@ -26,7 +26,7 @@ def check_live(options: SimulationOptions, record: RecordOptions, *, view: bool,
     for option, value in chosen.items():
         if value:
             raise UsageError(f"--live: a live run has no trajectory for {option}; give one of the two")
-    if options.integrator != "euler" or options.method not in (None, "auto"):
+    if options.integrator not in ("auto", "euler") or options.method not in (None, "auto"):
         raise UsageError("--live: live runs are made by integrator 'euler' and method 'auto'")
 
 

@@ -18,7 +18,7 @@ import typer
 from linkwork.cli import completion
 from linkwork.cli.report import CLOSED_TOLERANCE, NEUTRAL
 
-INTEGRATORS = ("euler", "rk4", "dopri5")
+INTEGRATORS = ("auto", "euler", "rk4", "dopri5", "radau")
 SUITES = (
     "trees",
     "loops",
@@ -316,7 +316,7 @@ class SimulationOptions:
 
     seconds: Annotated[float, _seconds("--seconds", "Duration, in simulated seconds.")] = 1.0
     dt: Annotated[float, _seconds("--dt", "Time step, in seconds.")] = 1e-3
-    integrator: Annotated[str, choice("integrator", INTEGRATORS, "The integrator.", show_default=True)] = "euler"
+    integrator: Annotated[str, choice("integrator", INTEGRATORS, "The integrator.", show_default=True)] = "auto"
     method: Annotated[
         str | None,
         _named(

@@ -115,10 +115,12 @@ class SimulationResult:
         first, last = values["energy_first"], values["energy_last"]
         end = "not finite" if last is None else f"{last:.6g} J"
         change = "" if last is None else f" ({last - first:+.3g} J)"
+        chosen = values["settings"].get("integrator_reason")
+        reason = f" ({chosen})" if chosen else ""
         lines = [("ground", self.ground)] if self.ground else []
         lines += [
             ("simulated", f"{values['seconds']:g} s in {self.wall:.2g} s, {values['states']} states recorded"),
-            ("integrator", f"{values['settings']['integrator']}, steps of {values['settings']['dt']:g} s"),
+            ("integrator", f"{self.trajectory.integrator}{reason}, steps of {values['settings']['dt']:g} s"),
             ("energy", f"{first:.6g} J at the start, {end} at the end{change}"),
         ]
         if self.trajectory.robot is not None and self.trajectory.robot.nc:
@@ -210,7 +212,7 @@ def placed(robot: Mechanism, request: ModelRequest, options: SimulationOptions) 
         options: Options of the simulation.
     """
     q = start_configuration(robot, request)
-    knows_contacts = options.integrator == "euler" and options.method in (None, "auto", "lcaba")
+    knows_contacts = options.integrator in ("auto", "euler") and options.method in (None, "auto", "lcaba")
     if not knows_contacts:
         return robot, q, ""
     moved = with_usable_contacts(on_own_ground(robot, request), None)

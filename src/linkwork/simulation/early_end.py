@@ -43,8 +43,8 @@ def advice(robot: Model, q: Array, integrator: SimulationIntegrator, dt: float, 
     if integrator == "dopri5":
         return "a dead center, a stop or a stiff damper may be there: try integrator='euler', or a larger tolerance"
     if integrator == "rk4" and passive:
-        rate, damped = _largest_eigenvalue(robot, q, robot.damping)
-        square, sprung = _largest_eigenvalue(robot, q, robot.stiffness)
+        rate, damped = largest_eigenvalue(robot, q, np.diag(robot.damping))
+        square, sprung = largest_eigenvalue(robot, q, np.diag(robot.stiffness))
         for what, pole, most in (
             (f"damper of joint '{damped}' has a pole at {-rate:.2g} 1/s", rate, RK4_REAL),
             (f"spring of joint '{sprung}' has poles at ±{square**0.5:.2g}i 1/s", square**0.5, RK4_IMAGINARY),
@@ -54,6 +54,10 @@ def advice(robot: Model, q: Array, integrator: SimulationIntegrator, dt: float, 
                     f"the {what}, and rk4 is unstable beyond {most:.3g} / dt: try integrator='euler', which takes "
                     f"springs and dampers implicitly, or dt={advised(most / pole)}"
                 )
+    if integrator == "rk4":
+        return "a pose where rows or joints are singular may be there: try integrator='euler', or a shorter dt"
+    if integrator == "euler" and any(constraint.enabled for constraint in robot.constraints) and not robot.contacts:
+        return "a pose where rows or joints are singular may be there: try integrator='rk4', or a shorter dt"
     return "try a shorter dt"
 
 
@@ -62,18 +66,24 @@ def warn_of_early_end(robot: Model, ended: str) -> None:
     warnings.warn(f"the simulation of '{robot.name}' ended early: {ended}", SimulationWarning, stacklevel=outer_level())
 
 
-def _largest_eigenvalue(robot: Model, q: Array, coefficients: Array) -> tuple[float, str]:
-    """Of ``M^-1 diag(coefficients)`` in the motions that loops allow, and the joint that has most part in it."""
+def largest_eigenvalue(robot: Model, q: Array, coefficients: Array) -> tuple[float, str]:
+    """Of ``M^-1 C`` in the motions that loops allow, and the joint that has most part in it.
+
+    Args:
+        robot: The mechanism.
+        q: Configuration, ``(nq,)``.
+        coefficients: C, springs or dampers, of which the symmetric part counts, ``(nv, nv)``.
+    """
     if not coefficients.any():
         return 0.0, ""
     free = mobility(robot, q).freedom
     M = mass_matrix(robot, q) + ADDED_INERTIA * np.diag(scales_of(robot).joints)
     inverse = np.linalg.inv(np.linalg.cholesky(free.T @ M @ free))
-    values, vectors = np.linalg.eigh(inverse @ (free.T * coefficients) @ free @ inverse.T)
+    values, vectors = np.linalg.eigh(inverse @ free.T @ (0.5 * (coefficients + coefficients.T)) @ free @ inverse.T)
     if not len(values):
         return 0.0, ""
     motion = free @ (inverse.T @ vectors[:, -1])
-    return float(values[-1]), _joint_of(robot, int((coefficients * motion * motion).argmax()))
+    return float(values[-1]), _joint_of(robot, int((motion * (coefficients @ motion)).argmax()))
 
 
 def _joint_of(robot: Model, dof: int) -> str:

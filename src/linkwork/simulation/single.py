@@ -22,6 +22,7 @@ from linkwork.simulation.event_runs import EventRun
 from linkwork.simulation.events import events_of
 from linkwork.simulation.given_pairs import with_usable_contacts
 from linkwork.simulation.initial import initial_state, start_of, with_mocap_of
+from linkwork.simulation.integrator_choice import chosen_integrator
 from linkwork.simulation.loop import progress_bar
 from linkwork.simulation.probes import probed, probes_of
 from linkwork.simulation.recorder import M
@@ -45,7 +46,7 @@ def simulate(
     act: npt.ArrayLike | None = None,
     seconds: float,
     dt: float = 1e-3,
-    integrator: SimulationIntegrator = "euler",
+    integrator: SimulationIntegrator = "auto",
     method: SimulationMethod = "auto",
     controller: Controller | ControlFunction | None = None,
     tau: npt.ArrayLike | None = None,
@@ -83,32 +84,48 @@ def simulate(
     at, rate = initial_state(robot, q, v, options.get("closed", True), start)
     constant = constant_actuation(robot, tau, commands if of_pose is None else of_pose)
     frames, pushed = frame_wrenches(robot, wrenches)
-    settings = StepSettings.of(h, integrator, method, frames, options, stops_at=at).started_at(robot, at)
+    settings, reason = StepSettings.of(h, integrator, method, frames, options, stops_at=at), ""
+    if chosen := settings.integrator == "auto":
+        integrator, reason = chosen_integrator(robot, at, settings, start)
+        settings = replace(settings, integrator=integrator)
+    settings = settings.started_at(robot, at)
     if constant.commands is not None or output == "commands":
-        warn_of_stiff_servos(robot, at, h, integrator)
-    run = Run(
-        robot,
-        settings,
-        schedule,
-        State(at, rate, constant, np.zeros(robot.nc), None, initial_activations(robot, act)),
-        pushed,
-        checked_controller(controller, robot, constant),
-        output,
-        accuracy=above_zero(options.get("accuracy", STEP_ACCURACY), "accuracy"),
-        contact_state=options.get("contact_state"),
-    )
-    saved, cut, outputs = run.saved(), EventRun(run, events_of(until, events)), probes_of(probes)
-    try:
-        with progress_bar(progress, schedule.end - schedule.start, robot.name) as report:
-            ended = cut.roll(report)
-    except Exception as error:
-        vars(error)["trajectory"] = cut.motion(kind, saved)
-        raise
-    motion = cut.motion(kind, saved, ended)
+        warn_of_stiff_servos(robot, at, h, settings.integrator)
+    state = State(at, rate, constant, np.zeros(robot.nc), None, initial_activations(robot, act))
+    control, outputs = checked_controller(controller, robot, constant), probes_of(probes)
+
+    def attempt(settings: StepSettings, reason: str) -> tuple[M, bool]:
+        """The motion, and whether it ended since it stopped being finite."""
+        run = Run(
+            robot,
+            settings,
+            schedule,
+            state,
+            pushed,
+            control,
+            output,
+            accuracy=above_zero(options.get("accuracy", STEP_ACCURACY), "accuracy"),
+            contact_state=options.get("contact_state"),
+        )
+        saved = run.saved() | ({"integrator_reason": reason} if reason else {})
+        cut = EventRun(run, events_of(until, events))
+        try:
+            with progress_bar(progress, schedule.end - schedule.start, robot.name) as report:
+                ended = cut.roll(report)
+        except Exception as error:
+            vars(error)["trajectory"] = cut.motion(kind, saved)
+            raise
+        return cut.motion(kind, saved, ended), bool(ended) and not cut.stopped
+
+    motion, lost = attempt(settings, reason)
+    repeatable = until is events is None and (control is None or isinstance(control, Controller))
+    if lost and chosen and settings.integrator == "rk4" and repeatable:
+        settings = replace(settings, integrator="euler")
+        motion, lost = attempt(settings, f"{reason}, and rk4 was {motion.ended}")
     if motion.contact_state is not None and len(motion):
         warn_of_missed_steps(robot, motion.contact_state[-1], h)
-    if ended and not cut.stopped:
-        ended += f"; {advice(robot, at, integrator, h, settings.passive)}"
+    if lost:
+        ended = f"{motion.ended}; {advice(robot, at, settings.integrator, h, settings.passive)}"
         warn_of_early_end(robot, ended)
         motion = replace(motion, ended=ended)
     return probed(motion, outputs)

@@ -50,6 +50,14 @@ SHORTEST_ADVISED = 0.02
 """Shorter steps are not advised where servos chatter. Part of: ``dt``. Test:
 tests/quantities/test_messages.py"""
 
+STABLE_PART = 0.5
+"""Springs and dampers are stiff beyond this part of where steps of an integrator become unstable: inertias and laws
+change along the motion. Part of: the limit of stability. Test: tests/simulation/test_integrator_choice.py"""
+
+ELEMENT_CHANGE = 1e-6
+"""Change of a joint or its velocity over which forces of elements are differenced for stiffness. Part of: a radian
+or a meter, and a second. Test: tests/simulation/test_integrator_choice.py"""
+
 # Stops and contacts ------------------------------------------------------------------------------------------------
 
 LEAST_STOP_TIME = 0.01

@@ -28,7 +28,7 @@ def simulate(
     act: npt.ArrayLike | None = None,
     seconds: float,
     dt: float = 1e-3,
-    integrator: SimulationIntegrator = "euler",
+    integrator: SimulationIntegrator = "auto",
     method: SimulationMethod = "auto",
     controller: Controller | ControlFunction | None = None,
     tau: npt.ArrayLike | None = None,
@@ -68,7 +68,9 @@ def simulate(
             ends when it should.
         dt: Time of one step, in seconds; the longest one of ``dopri5`` and ``radau``.
         integrator: Integrator of the steps, see `Stepper`; or ``"radau"``, the implicit method Radau IIA of fifth
-            order, which projects loops after every step, for stiff robots.
+            order, which projects loops after every step, for stiff robots. By default one that is chosen for the robot:
+            ``rk4`` for closed loops, ``euler`` for trees and contacts, ``radau`` for stiff force elements;
+            `Trajectory.integrator` says which.
         method: Forward dynamics: ``"auto"``, any method of `ForwardDynamics`, or ``"minimal"``, which moves in minimal
             coordinates with loops closed at every stage; `SingularConstraints` where the independent joints come to a
             dead center of theirs.

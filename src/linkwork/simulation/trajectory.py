@@ -88,6 +88,11 @@ class Trajectory(Motion):
         return simulate(Trajectory, robot, self.q[index], self.v[index], seconds=seconds, **how)
 
     @property
+    def integrator(self) -> str:
+        """The integrator of its steps; ``settings["integrator_reason"]`` says why, where `simulate` chose it."""
+        return str(self.settings["integrator"])
+
+    @property
     def events(self) -> tuple[Occurrence, ...]:
         """Events that occurred, in order: their names, times, and impulses of constraints that were enabled."""
         return tuple(Occurrence(**one) for one in self.settings.get("events", ()))

@@ -142,7 +142,9 @@ def delta(
     degrees of freedom); as ``"rod"``, they have no mass and are `Rod` constraints (9 velocities, 6 rows).
 
     Hips stand on a circle of radius ``base`` in the plane z = 0, rods end on one of radius ``platform``; the two
-    rods of an arm are ``width`` apart. Assembled, the platform is at ``tool``; `delta_pose` finds other poses.
+    rods of an arm are ``width`` apart. Assembled, the platform is at ``tool``; `delta_pose` finds other poses. Dropped
+    without motors, its arms stretch within 0.25 s, where universal joints of rods come to a singular direction and
+    turn at 1000 rad/s: there `simulate` needs ``rk4``, which it chooses, or steps of 0.1 ms.
 
     Args:
         rods: Joints of the rods.

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The integrator of `simulate` by default: the cheapest one that is accurate and stable for the robot.
+
+| robot                                                   | integrator | why                                           |
+|---------------------------------------------------------|------------|-----------------------------------------------|
+| touches, or has dry friction                            | ``euler``  | the one that has contacts                     |
+| a tree                                                  | ``euler``  | one evaluation of forward dynamics a step     |
+| closed loops                                            | ``rk4``    | passes dead centers and dependent rows        |
+| loops, a spring or damper too stiff for ``rk4``         | ``euler``  | takes those of joints and servos implicitly   |
+| a force element too stiff for explicit steps            | ``radau``  | takes them implicitly                         |
+
+Stiffness is that at the start, at rest: ``M⁻¹ K`` and ``M⁻¹ D`` in the motions that loops allow, with the springs K and
+dampers D of joints, servos, tendons and force elements. Cost: for trees without force elements none, else that of the
+mobility and of the eigenvalues of ``(nv)²`` numbers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from linkwork.inputs import SimulationIntegrator
+from linkwork.model.model import Model
+from linkwork.plans.force_elements import has_force_elements
+from linkwork.quantities.actuation import element_forces, tendon_jacobian
+from linkwork.quantities.arguments import Array
+from linkwork.quantities.motions import is_timed
+from linkwork.simulation.early_end import RK4_IMAGINARY, RK4_REAL, largest_eigenvalue
+from linkwork.simulation.settings import StepSettings
+from linkwork.simulation.stabilization import servo_coefficients
+from linkwork.simulation.thresholds import ELEMENT_CHANGE, STABLE_PART
+
+EULER_EXPLICIT = 2.0
+"""Where semi-implicit Euler's stability ends for springs and dampers that it takes explicitly: pole times step."""
+
+
+class IntegratorChoice(NamedTuple):
+    """An integrator, and why it was chosen."""
+
+    integrator: SimulationIntegrator
+    reason: str
+
+
+class Stiffness(NamedTuple):
+    """Springs and dampers that act on the joints, ``(nv, nv)`` each."""
+
+    implicit_springs: Array
+    """Those that semi-implicit Euler takes at the end of a step."""
+    implicit_dampers: Array
+    explicit_springs: Array
+    explicit_dampers: Array
+
+
+def chosen_integrator(robot: Model, q: Array, settings: StepSettings, time: float = 0.0) -> IntegratorChoice:
+    """The integrator for a simulation from ``q``, for settings whose integrator is ``"auto"``.
+
+    Args:
+        robot: The mechanism.
+        q: Configuration at the start, ``(nq,)``.
+        settings: Settings of the steps.
+        time: Seconds at the start.
+    """
+    euler = replace(settings, integrator="euler")
+    if euler.touching(robot):
+        return IntegratorChoice("euler", "contacts or dry friction")
+    loops = any(constraint.enabled for constraint in robot.constraints)
+    stiff = settings.passive and has_force_elements(robot)
+    if not loops and not stiff:
+        return IntegratorChoice("euler", "no closed loops")
+    stiffness = springs_and_dampers(robot, q, settings.passive, time)
+    if loops and _stable(robot, q, settings.dt, stiffness, RK4_IMAGINARY, RK4_REAL, implicit=False):
+        return IntegratorChoice("rk4", "closed loops")
+    if _stable(robot, q, settings.dt, stiffness, EULER_EXPLICIT, EULER_EXPLICIT, implicit=True):
+        return IntegratorChoice("euler", "springs or dampers too stiff for rk4" if loops else "no closed loops")
+    if settings.method == "auto" and not robot.na and not is_timed(robot):
+        return IntegratorChoice("radau", "force elements too stiff for explicit steps")
+    return IntegratorChoice("euler", "force elements too stiff for explicit steps; radau has no clock and activations")
+
+
+def springs_and_dampers(robot: Model, q: Array, passive: bool, time: float) -> Stiffness:
+    """Springs and dampers at a configuration, at rest.
+
+    Args:
+        robot: The mechanism.
+        q: Configuration, ``(nq,)``.
+        passive: Whether those of joints, tendons and force elements act.
+        time: Seconds.
+    """
+    part = 1.0 if passive else 0.0
+    springs, dampers = part * np.diag(robot.stiffness), part * np.diag(robot.damping)
+    explicit_springs, explicit_dampers = (np.diag(servo_coefficients(robot, q, order)) for order in (1, 2))
+    dampers, explicit_dampers = dampers + explicit_dampers, np.zeros_like(dampers)
+    if passive and robot.tendons:
+        arms = tendon_jacobian(robot, q)
+        explicit_springs = explicit_springs + arms.T @ (np.array([t.stiffness for t in robot.tendons])[:, None] * arms)
+        dampers = dampers + arms.T @ (np.array([t.damping for t in robot.tendons])[:, None] * arms)
+    if passive and has_force_elements(robot):
+        at, rest, steps = np.tile(q, (robot.nv, 1)), np.zeros(robot.nv), ELEMENT_CHANGE * np.eye(robot.nv)
+
+        def slopes(ahead: Array, behind: Array) -> Array:
+            return -(ahead - behind).T / (2 * ELEMENT_CHANGE)
+
+        moved = (element_forces(robot, robot.integrate(at, sign * steps), rest, time=time) for sign in (1, -1))
+        pushed = (element_forces(robot, at, sign * steps, time=time) for sign in (1, -1))
+        explicit_springs, explicit_dampers = explicit_springs + slopes(*moved), slopes(*pushed)
+    return Stiffness(springs, dampers, explicit_springs, explicit_dampers)
+
+
+def _stable(
+    robot: Model, q: Array, dt: float, stiffness: Stiffness, imaginary: float, real: float, *, implicit: bool
+) -> bool:
+    """Whether explicit steps are stable: ``implicit`` ones leave out springs and dampers that Euler takes so."""
+    springs, dampers = stiffness.explicit_springs, stiffness.explicit_dampers
+    if not implicit:
+        springs, dampers = springs + stiffness.implicit_springs, dampers + stiffness.implicit_dampers
+    square, rate = largest_eigenvalue(robot, q, springs)[0], largest_eigenvalue(robot, q, dampers)[0]
+    return max(square, 0.0) ** 0.5 * dt <= STABLE_PART * imaginary and rate * dt <= STABLE_PART * real
