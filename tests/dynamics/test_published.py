@@ -10,7 +10,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import linkwork as lw
-from tests.support import adams, adams_elements
+from tests.support import adams
 from tests.support.benchmark_mechanisms import ANDREWS_ANGLES, andrews, bricard, n_four_bar, n_four_bar_state
 
 ANDREWS_START = (
@@ -45,15 +45,21 @@ ANDREWS_EXTENDED = (
 """The same at 0.03 s in 80-bit numbers by `scripts/andrews_extended.py`; two steps agree to 2e-15. The published ones
 differ by 1.15e-9 and 1.43e-9 in the first two angles, and by 2e-11 or less in the others."""
 
-TOLERANCES = {
-    "Revolute_Case01": (1e-3, 1e-4, 2e-2, 2e-2),
-    "Revolute_Case02": (1e-3, 1e-4, 1e-2, 1e-2),
-    "Distance_Case01": (1e-3, 1e-4, 2e-2, 2e-2),
-    "Distance_Case02": (1e-3, 2e-3, 2.0, 1e-1),
+CASES = {
+    "Revolute": 2,
+    "Spherical": 2,
+    "Universal": 3,
+    "Prismatic": 3,
+    "Cylindrical": 3,
+    "Distance": 3,
+    "TranSpring": 2,
+    "TranSpringCB": 4,
+    "RotSpring": 2,
+    "LinActuator": 2,
+    "RevSpherical": 2,
+    "RackPinion": 1,
 }
-"""Chrono's tolerances of root mean squares of positions, velocities, accelerations and forces."""
-OTHERS = (2e-3, 1e-3, 2e-2, 2e-2)
-"""Those of its spherical joints, for all others."""
+"""Cases of Project Chrono's unit tests of joints, by name."""
 
 
 @pytest.mark.parametrize("method", ["auto", "minimal"])
@@ -90,9 +96,9 @@ def _andrews() -> tuple[lw.Mechanism, np.ndarray, np.ndarray]:
 
 @pytest.mark.parametrize(("n", "tip"), [(2, (0.3284581115, 0.9445185382)), (40, (0.1805122267, 0.9835727406))])
 def test_n_four_bar_passes_its_dead_centers(n: int, tip: tuple[float, float]) -> None:
-    """Ten seconds by steps of a millisecond of the default method of rk4: angles to 1e-5 rad."""
+    """Ten seconds by default, of steps of a millisecond: angles to 1e-5 rad."""
     robot, (q, v) = n_four_bar(n), n_four_bar_state(n, np.pi / 2, -1.0)
-    run = lw.simulate(robot, q, v, seconds=10, dt=1e-3, integrator="rk4", record_every=10, limits=False)
+    run = lw.simulate(robot, q, v, seconds=10, record_every=10)
     pull = 9.81 * ((n + 1) / 2 + n) / ((n + 1) / 3 + n)
     exact = solve_ivp(
         lambda t, y: [y[1], -pull * np.cos(y[0])], (0, 10), [np.pi / 2, -1.0], t_eval=run.times, rtol=1e-12, atol=1e-12
@@ -104,41 +110,35 @@ def test_n_four_bar_passes_its_dead_centers(n: int, tip: tuple[float, float]) ->
 
 @pytest.mark.parametrize(("method", "gap"), [("auto", 1e-8), ("minimal", 1e-12)])
 def test_bricard_keeps_its_energy_and_its_one_freedom(method: lw.simulation.SimulationMethod, gap: float) -> None:
-    """Steps of a millisecond, by default too, though the last rod turns about its own axis with next to no inertia."""
+    """Steps by default, of a millisecond, though the last rod turns about its own axis with next to no inertia."""
     robot = bricard()
     found = robot.mobility(robot.neutral())
     assert (found.dof, found.grubler) == (1, 0)
-    run = lw.simulate(robot, robot.neutral(), seconds=10, dt=1e-3, integrator="rk4", method=method, record_every=10)
+    run = lw.simulate(robot, robot.neutral(), seconds=10, method=method, record_every=10)
     energy = run.energy["total"]
     assert np.abs(energy - energy[0]).max() <= 1e-7
     assert run.errors.max() <= gap
 
 
-@pytest.mark.skipif(not adams.FOLDER.exists(), reason="needs LINKWORK_VALIDATION")
-@pytest.mark.parametrize("case", adams.CASES)
-def test_joints_move_and_react_as_in_adams(case: str) -> None:
-    robot, q = adams.model(case)
-    times, position = adams.printed(case, "Pos")
-    run = lw.simulate(robot, q, seconds=times[-1], dt=1e-3, integrator="rk4", record_every=10, limits=False)
-    np.testing.assert_allclose(run.times, times, rtol=0, atol=1e-9)
-    velocity = lw.frame_velocity(robot, run.q, run.v, "center", "aligned")[:, 3:]
-    acceleration = lw.frame_acceleration(robot, run.q, run.v, run.acceleration, "center", "aligned")[:, 3:]
-    on_ground = -run.reactions["rod" if case.startswith("Distance") else "joint"][:, 3:]
-    found = (run.frame_placement("center").position, velocity, acceleration, on_ground)
-    printed = (position, *(adams.printed(case, what)[1] for what in ("Vel", "Acc", "Rforce")))
-    for ours, theirs, tolerance in zip(found, printed, TOLERANCES.get(case, OTHERS), strict=True):
-        assert np.sqrt(((ours - theirs) ** 2).mean(axis=0)).max() <= tolerance
-
-
-@pytest.mark.skipif(not adams.FOLDER.exists(), reason="needs LINKWORK_VALIDATION")
-@pytest.mark.parametrize("case", adams_elements.FOLDERS)
-def test_springs_actuators_and_links_are_those_of_adams(case: str) -> None:
-    """Positions to reactions within the tolerances of Project Chrono's tests."""
-    setup = adams_elements.setup(case)
+@pytest.mark.skipif(not adams.cases(), reason="needs LINKWORK_VALIDATION")
+@pytest.mark.parametrize("case", adams.cases())
+def test_joints_springs_and_actuators_are_those_of_adams(case: str) -> None:
+    """All that ADAMS printed, from positions to reactions, within the tolerances of Project Chrono's tests."""
+    setup, tables = adams.setup(case), adams.printed(case)
     every = round(1e-2 / setup.dt)
     run = lw.simulate(setup.robot, seconds=5, dt=setup.dt, integrator="rk4", record_every=every, limits=False)
-    for what, found in setup.found.items():
-        table = np.loadtxt(adams.FOLDER / adams_elements.FOLDERS[case] / f"{case}_ADAMS_{what}.txt", skiprows=3)
-        np.testing.assert_allclose(run.times[: len(table)], table[:, 0], rtol=0, atol=1e-9)
-        error = np.sqrt(((found(run)[: len(table)] - table[:, 1:]) ** 2).mean(axis=0)).max()
-        assert error <= setup.tolerances[what], what
+    for what, (times, columns) in tables.items():
+        np.testing.assert_allclose(run.times[: len(times)], times, rtol=0, atol=1e-9)
+        error = adams.error(setup.quantities[what](run)[: len(times)], columns, what)
+        assert error <= setup.tolerances[what], (what, error)
+
+
+@pytest.mark.parametrize("case", [f"{name}_Case{k:02}" for name, count in CASES.items() for k in range(1, count + 1)])
+def test_every_case_of_chrono_has_a_set_up(case: str) -> None:
+    """Those whose results are not at hand too: bodies start where Chrono's unit tests put them, with closed rows."""
+    setup = adams.setup(case)
+    run = lw.simulate(setup.robot, seconds=0.05, dt=setup.dt, integrator="rk4", limits=False)
+    assert not run.ended and run.errors.max(initial=0.0) <= 1e-9
+    assert set(setup.quantities) <= set(setup.tolerances)
+    for what, quantity in setup.quantities.items():
+        assert quantity(run).shape[0] == len(run), what
