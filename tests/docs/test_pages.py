@@ -109,7 +109,7 @@ def test_simulation(capsys: pytest.CaptureFixture[str]) -> None:
     code = code_of("how-to/simulation.md")
     exec(compile(code, filed(code), "exec", dont_inherit=True), names)
     printed = capsys.readouterr().out.splitlines()
-    assert printed[0] == "<Trajectory of 'four-bar closed by a hinge', 0 to 1 s, 101 states>"
+    assert printed[0] == "rk4 <Trajectory of 'four-bar closed by a hinge', 0 to 1 s, 101 states>"
     assert printed[1] == "True True"
     assert printed[2:4] == ["[('meet', 1.0), ('part', 1.5), ('until', 1.5)]", "[0.4 0.4] 1.0"]
     del printed[2:4]
