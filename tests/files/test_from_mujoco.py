@@ -184,7 +184,10 @@ def test_actuators_that_are_left_out_are_a_warning() -> None:
 
 
 ODD = """<orientation name="turn" joint="ball" kp="3"/><motor name="first" joint="h" gear="7" ctrlrange="-1 2"/>
-<pid name="pid" joint="h" kp="1"/><motor name="last" joint="h" gear="9" forcerange="-3 3"/>
+<pid name="pid" joint="h" kp="1" kv="2" ki=".3" imax=".2" velrange="-1 2"/>
+<motor name="last" joint="h" gear="9" forcerange="-3 3"/><motor name="late" joint="h" delay=".01" nsample="3"/>
+<dcmotor name="voltage" joint="h" nominal="24 3 100" saturation="2 0 0" ctrlrange="-24 24"/>
+<dcmotor name="current" joint="h" nominal="24 3 100" input="pos ff" controller="3 1 2 0 .5 0"/>
 <orientation name="site" site="s" refsite="w" kp="3"/>"""
 """Actuators of several commands between those of one."""
 
@@ -200,11 +203,14 @@ def test_actuators_of_several_commands_are_those_of_the_file() -> None:
     for make in (lambda: lw.loads(text), lambda: from_mujoco(mujoco.MjModel.from_xml_string(text))):
         robots.append(make())
     read, ours = robots
-    assert [a.name for a in ours.actuators] == ["turn", "first", "pid", "last", "site"]
+    names = ["turn", "first", "pid", "pid_vel", "last", "late", "voltage", "current", "current_ff", "site"]
+    assert [a.name for a in ours.actuators] == names
     assert [bool(a.refused) for a in ours.actuators] == [bool(a.refused) for a in read.actuators]
     for one, other in zip(ours.actuators, read.actuators, strict=True):
         if not one.refused:
-            assert (one.gear, one.limits, one.force_limits) == (other.gear, other.limits, other.force_limits)
+            for what in ("gear", "limits", "force_limits", "motor"):
+                assert getattr(one, what) == getattr(other, what)
+            np.testing.assert_allclose([one.gain, one.bias], [other.gain, other.bias], rtol=1e-14)
 
 
 def test_polynomials_of_joints_are_read_as_in_files() -> None:

@@ -30,13 +30,16 @@ UNSUPPORTED = {
     "fusestatic": model("", '<compiler settotalmass="1" fusestatic="true"/>'),
     "align": model(body('<freejoint align="true"/>')),
     "alignfree": model(body("<freejoint/>"), '<compiler alignfree="true"/>'),
-    "armature of a free joint": model(body('<joint type="free" armature="1"/>')),
-    "armature of a tendon": model(SITES, "", TENDONS.replace('name="one"', 'name="one" armature="1"')),
+    "armature of a tendon over two joints": model(SITES, "", TENDONS.replace('name="two"', 'name="two" armature="1"')),
     "armature of tendons": model(SITES, '<default><tendon armature="1"/></default>', TENDONS),
-    "rotor on a tendon": model(SITES, "", TENDONS + '<actuator><motor tendon="one" armature="1"/></actuator>'),
-    "rotor on a ball": model(
-        body('<joint type="ball" name="j"/>'), "", '<actuator><motor joint="j" armature="1"/></actuator>'
+    "rotor on a spatial tendon": model(SITES, "", TENDONS + '<actuator><motor tendon="far" armature="1"/></actuator>'),
+    "unknown attribute of an actuator": model(HINGES, "", '<actuator><motor joint="j0" geer="1"/></actuator>'),
+    "unknown attribute of a site": model('<site name="s" poss="1 0 0"/>'),
+    "unknown attribute of a pair": model(HINGES, "", '<contact><pair geom1="a" geom2="b" cond="1"/></contact>'),
+    "unknown attribute in a tendon": model(
+        SITES, "", '<tendon><fixed name="t"><joint joint="x" coef="1" scale="2"/></fixed></tendon>'
     ),
+    "unknown attribute of a flag": model("", '<option><flag weight="disable"/></option>'),
     "a spring that yields": model(
         SITES, "", TENDONS.replace('name="one"', 'name="one" stiffness="1" springyield="0.1"')
     ),

@@ -81,6 +81,13 @@ SERVOS = {
     "damping ratio in numbers": '<general joint="j" gainprm="5" biastype="affine" biasprm="0 -5 0.5"/>',
     "tendon": '<general tendon="t" gear="3" gainprm="2" biastype="affine" biasprm="1 -4 -2" forcerange="-30 30"/>',
     "several on one joint": '<position joint="j" kp="9"/><motor joint="j" gear="2"/><velocity tendon="t" kv="4"/>',
+    "pid of position and velocity": '<pid joint="j" kp="5" kv="3" posrange="-1 1" velrange="-2 2"/>',
+    "pid of velocity and force": '<pid joint="j" kp="5" kv="3" input="vel ff" gear="2" ffrange="-1 2"/>',
+    "pid of all inputs over a tendon": '<pid tendon="t" kp="5" kv="3" input="pos vel ff"/>',
+    "pid with a range of force": '<pid joint="j" kp="40" kv="3" input="vel" forcerange="-2 2"/>',
+    "voltage": '<dcmotor joint="j" resistance="2" motorconst=".5 .3" gear="3"/>',
+    "voltage, saturated": '<dcmotor joint="j" nominal="24 3 100" saturation="0 .9 0"/>',
+    "current, controlled": '<dcmotor joint="j" nominal="24 3 100" input="pos vel ff voltage" controller="7 0 2"/>',
     "ball": '<motor joint="b" gear="1 2 3"/><velocity joint="b" kv="3" gear="0 1 1"/>',
 }
 
@@ -160,11 +167,12 @@ def test_actuators_of_robots_make_mujocos_forces(path: Path) -> None:
 
 REFUSED = {
     "a muscle without 'lengthrange'": '<muscle joint="j"/>',
-    "a <pid> whose input": '<pid joint="j" kp="5"/>',
-    "a <pid> with 'slewmax'": '<pid joint="j" kp="5" input="pos" slewmax="3"/>',
+    "a <pid> with a limit of the rate": '<pid joint="j" kp="5" input="pos" slewmax="3"/>',
+    "a <dcmotor> with 'lugre'": '<dcmotor joint="j" nominal="24 3 100" lugre="9 1 1 1 1"/>',
+    "a <dcmotor> without 'nominal'": '<dcmotor joint="j" resistance="2"/>',
     "dyntype 'user'": '<general joint="j" dyntype="user" actdim="1"/>',
     "gaintype 'user'": '<general joint="j" gaintype="user"/>',
-    "a delay": '<position joint="j" delay="0.01" nsample="5"/>',
+    "a delay of more than": '<position joint="j" delay="0.01" nsample="5" interp="cubic"/>',
 }
 
 
@@ -177,6 +185,13 @@ def test_what_is_not_modeled_takes_no_commands_and_says_what_it_is(what: str) ->
     with pytest.raises(lw.errors.UnsupportedFeature, match="actuator 'first'"):
         lw.simulate(robot, q, seconds=0.01, commands=[0.0, 0.0])
     lw.simulate(robot, q, seconds=0.01)  # nothing is commanded
+
+
+def test_several_inputs_with_a_range_of_force_together_take_no_commands() -> None:
+    robot = lw.loads(text('<pid name="both" joint="j" kp="5" forcerange="-1 1"/>'), "mjcf")
+    assert [actuator.name for actuator in robot.actuators] == ["both", "both_vel"]
+    with pytest.raises(lw.errors.UnsupportedFeature, match="several inputs, whose forces have a range together"):
+        lw.actuators.actuator_torques(robot, robot.neutral(), np.zeros(robot.nv), [0.0, 0.0])
 
 
 @pytest.mark.parametrize(

@@ -227,3 +227,31 @@ def test_pid_servos_of_files_move_as_in_mujoco(law: str, integrator: Any) -> Non
         np.testing.assert_allclose(q, data.qpos, atol=1e-9)
     if robot.na:
         np.testing.assert_allclose(act, data.act, atol=1e-9)
+
+
+DELAYED = {
+    "whole steps": 'delay=".02" nsample="5"',
+    "held between samples": 'delay=".0251" nsample="5"',
+    "interpolated": 'delay=".0251" nsample="5" interp="linear"',
+    "less than a step": 'delay=".004" nsample="3" interp="linear"',
+    "more than samples": 'delay=".08" nsample="3" ctrlrange="-.8 .6"',
+}
+
+
+@pytest.mark.parametrize("kind", DELAYED)
+def test_delays_of_files_are_mujocos(kind: str) -> None:
+    mujoco = pytest.importorskip("mujoco")
+    text = f"""<mujoco><option timestep="0.01"/><worldbody><body><joint name="j" axis="0 1 0"/>
+<geom type="capsule" fromto="0 0 0 .3 0 0" size=".03"/></body></worldbody>
+<actuator><position joint="j" kp="30" {DELAYED[kind]}/></actuator></mujoco>"""
+    with pytest.warns(lw.errors.ModelWarning, match="steps of the file's timestep, 0.01 s; simulate with this dt"):
+        robot = lw.loads(text, "mjcf")
+    model = mujoco.MjModel.from_xml_string(text)
+    data, step = mujoco.MjData(model), lw.Stepper(robot, dt=0.01)
+    q, v, act = np.array(data.qpos), np.array(data.qvel), np.zeros(robot.na)
+    for k in range(40):
+        data.ctrl[:] = np.sin(0.3 * k)
+        result: Any = step(q, v, commands=data.ctrl.copy(), act=act)
+        mujoco.mj_step(model, data)
+        q, v, act = result.q, result.v, result.act
+        np.testing.assert_allclose(q, data.qpos, atol=1e-12)

@@ -20,6 +20,7 @@ from linkwork.model.arrays import Floats
 from linkwork.parsing import loads
 from linkwork.parsing.mjcf import MujocoMap, mujoco_map
 from linkwork.parsing.options import Contacts, Inertias
+from linkwork.peers.mujoco_actuators import ActuatorWriter
 from linkwork.peers.mujoco_assets import write_assets, z_axis
 from linkwork.peers.mujoco_assets import written_numbers as _numbers
 from linkwork.peers.mujoco_sensors import SensorWriter
@@ -29,22 +30,8 @@ __all__ = ["MujocoMap", "from_mujoco", "mjcf_of", "mujoco_map"]
 _JOINTS = ("free", "ball", "slide", "hinge")
 _GEOMS = ("plane", "hfield", "sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh", "sdf")
 _NO_SOLIDS = ("sdf", "other")  # a compiled model does not say their shape in numbers
-_GAINS = ("fixed", "affine", "muscle", "dcmotor", "so3", "pid", "user")
-_BIASES = ("none", "affine", "muscle", "dcmotor", "so3", "user")
-_TRANSMISSIONS = (
-    ("joint", "joint"),
-    ("jointinparent", "joint"),
-    ("cranksite", "site"),
-    ("tendon", "tendon"),
-    ("site", "site"),
-    ("body", "body"),
-)
-"""Target of an actuator: attribute and kind of element, in MuJoCo's order;"""
-_SO3 = 6
-"""and an orientation."""
 _OVERRIDES = ("o_margin", "o_friction", "o_solref", "o_solimp")
 _OPTIONS = ("gravity", "density", "viscosity", "wind", "timestep", "magnetic", "impratio", *_OVERRIDES)
-_DYNAMICS = ("none", "integrator", "filter", "filterexact", "muscle", "dcmotor", "pid", "user")
 
 
 def from_mujoco(model: Any, *, inertias: Inertias = "warn", contacts: Contacts = None) -> Mechanism:
@@ -97,7 +84,7 @@ class _Writer:
         root = etree.Element("mujoco", model=self._model_name())
         etree.SubElement(root, "compiler", angle="radian", autolimits="false", inertiafromgeom="false", boundmass="0")
         self._option(root)
-        write_assets(self.model, root, self._add, self.elevations)
+        write_assets(self.model, root, self.add, self.elevations)
         world = etree.SubElement(root, "worldbody")
         elements = {0: world}
         for k in range(1, self.model.nbody):
@@ -107,18 +94,18 @@ class _Writer:
         for k in range(self.model.nsite):
             at = self._place(self.model.site_pos[k], self.model.site_quat[k])
             kind, size = _GEOMS[int(self.model.site_type[k])], _numbers(self.model.site_size[k])
-            self._add(elements[int(self.model.site_bodyid[k])], "site", "site", k, type=kind, size=size, **at)
+            self.add(elements[int(self.model.site_bodyid[k])], "site", "site", k, type=kind, size=size, **at)
         self._contacts(root)
         self._tendons(root)
         self._equalities(root)
-        self._actuators(root)
-        SensorWriter(self.model, self._name, elements).write(root)
+        self.not_driven = ActuatorWriter(self).write(root)
+        SensorWriter(self.model, self.name, elements).write(root)
         keys = etree.SubElement(root, "keyframe")
         for k in range(self.model.nkey):
             counts = {"act": "na", "ctrl": "nu", "mpos": "nmocap", "mquat": "nmocap"}
             names = [name for name, count in counts.items() if getattr(self.model, count)]
             state = {name: _numbers(getattr(self.model, f"key_{name}")[k]) for name in ("qpos", *names)}
-            self._add(keys, "key", "key", k, **state)
+            self.add(keys, "key", "key", k, **state)
         self._warn()
         return str(etree.tostring(root, pretty_print=True, encoding="unicode"))
 
@@ -153,14 +140,14 @@ class _Writer:
         names = bytes(self.model.names)
         return names[: names.index(b"\0")].decode() or "robot"
 
-    def _add(self, parent: Any, tag: str, kind: str, k: int, **attributes: str) -> Any:
+    def add(self, parent: Any, tag: str, kind: str, k: int, **attributes: str) -> Any:
         """An element with the name that the model has for it, if it has one."""
         name = getattr(self.model, kind)(k).name
         element = etree.SubElement(parent, tag, **({"name": name} if name else {}), **attributes)
         self.elements[kind, k] = element
         return element
 
-    def _name(self, kind: str, k: int) -> str:
+    def name(self, kind: str, k: int) -> str:
         """The name of an element that another refers to; one without gets it now."""
         if (kind, k) == ("body", 0):
             return "world"
@@ -182,7 +169,7 @@ class _Writer:
         if m.body_plugin[k] >= 0:
             raise UnsupportedFeature(f"body '{m.body(k).name}' has a plugin, whose forces are not known")
         at = self._place(m.body_pos[k], m.body_quat[k])
-        body = self._add(parent, "body", "body", k, **at)
+        body = self.add(parent, "body", "body", k, **at)
         if m.body_mocapid[k] >= 0:
             body.set("mocap", "true")
         if m.body_gravcomp[k]:
@@ -203,13 +190,13 @@ class _Writer:
     def _joint(self, body: Any, j: int) -> None:
         m = self.model
         kind, dof, at = _JOINTS[int(m.jnt_type[j])], int(m.jnt_dofadr[j]), int(m.jnt_qposadr[j])
-        joint = self._add(body, "joint", "joint", j, type=kind)
+        joint = self.add(body, "joint", "joint", j, type=kind)
         joint.set("armature", repr(float(m.dof_armature[dof])))
-        joint.set("damping", self._polynomial("dof_damping", dof))
+        joint.set("damping", self.polynomial("dof_damping", dof))
         joint.set("frictionloss", repr(float(m.dof_frictionloss[dof])))
         for name in ("solref", "solimp"):
             joint.set(f"{name}friction", _numbers(getattr(m, f"dof_{name}")[dof]))
-        joint.set("stiffness", self._polynomial("jnt_stiffness", j))
+        joint.set("stiffness", self.polynomial("jnt_stiffness", j))
         if np.any(getattr(m, "jnt_springyield", np.zeros(m.njnt))[j]):
             joint.set("springyield", _numbers(m.jnt_springyield[j]))
         joint.set("limited", "true" if m.jnt_limited[j] else "false")
@@ -229,7 +216,7 @@ class _Writer:
         if kind != "free":
             joint.set("pos", _numbers(m.jnt_pos[j]))
 
-    def _polynomial(self, what: str, k: int) -> str:
+    def polynomial(self, what: str, k: int) -> str:
         """A number, and its further coefficients where there are some."""
         first = getattr(self.model, what)[k]
         further = getattr(self.model, f"{what}poly", None)
@@ -250,18 +237,18 @@ class _Writer:
             return
         field, position = {}, m.geom_pos[k]
         if kind == "hfield":
-            field["hfield"] = self._name("hfield", int(m.geom_dataid[k]))
+            field["hfield"] = self.name("hfield", int(m.geom_dataid[k]))
             position = position + self.elevations[int(m.geom_dataid[k])] * z_axis(m.geom_quat[k])
         elif kind == "mesh":
-            field["mesh"] = self._name("mesh", int(m.geom_dataid[k]))
-        self._add(
+            field["mesh"] = self.name("mesh", int(m.geom_dataid[k]))
+        self.add(
             body,
             "geom",
             "geom",
             k,
             type=kind,
             **(field or {"size": _numbers(m.geom_size[k])}),
-            **self._numbers_of(
+            **self.numbers_of(
                 "geom", k, "friction", "solref", "solimp", "solmix", "margin", "gap", "surfacevel", "adhesion"
             ),
             contype=str(int(m.geom_contype[k])),
@@ -279,7 +266,7 @@ class _Writer:
         fluid = self.model.geom_fluid[k]
         return {"fluidshape": "ellipsoid", "fluidcoef": _numbers(fluid[1:6])} if fluid[0] else {}
 
-    def _numbers_of(self, kind: str, k: int, *names: str) -> dict[str, str]:
+    def numbers_of(self, kind: str, k: int, *names: str) -> dict[str, str]:
         """Attributes of numbers, but for those that the version of MuJoCo does not have."""
         known = [name for name in names if hasattr(self.model, f"{kind}_{name}")]
         return {name: _numbers(getattr(self.model, f"{kind}_{name}")[k]) for name in known}
@@ -289,19 +276,19 @@ class _Writer:
         section = etree.SubElement(root, "contact")
         for signature in m.exclude_signature:
             first, second = int(signature) >> 16, int(signature) & 0xFFFF
-            etree.SubElement(section, "exclude", body1=self._name("body", first), body2=self._name("body", second))
+            etree.SubElement(section, "exclude", body1=self.name("body", first), body2=self.name("body", second))
         for k in range(m.npair):
             geoms = [int(g[k]) for g in (m.pair_geom1, m.pair_geom2)]
             if any(self._geom_type(g) in _NO_SOLIDS for g in geoms):
                 continue
-            names = [self._name("geom", g) for g in geoms]
+            names = [self.name("geom", g) for g in geoms]
             etree.SubElement(
                 section,
                 "pair",
                 geom1=names[0],
                 geom2=names[1],
                 condim=str(int(m.pair_dim[k])),
-                **self._numbers_of(
+                **self.numbers_of(
                     "pair", k, "friction", "margin", "gap", "solref", "solreffriction", "solimp", "adhesion"
                 ),
             )
@@ -314,9 +301,9 @@ class _Writer:
         for k in range(m.ntendon):
             parts = range(int(m.tendon_adr[k]), int(m.tendon_adr[k]) + int(m.tendon_num[k]))
             fixed = all(int(m.wrap_type[w]) == 1 for w in parts)
-            tendon = self._add(section, "fixed" if fixed else "spatial", "tendon", k)
+            tendon = self.add(section, "fixed" if fixed else "spatial", "tendon", k)
             for what in ("stiffness", "damping", "frictionloss", "armature"):
-                numbers = self._polynomial(f"tendon_{what}", k)
+                numbers = self.polynomial(f"tendon_{what}", k)
                 if any(float(x) for x in numbers.split()):
                     tendon.set(what, numbers)
             tendon.set("springlength", _numbers(m.tendon_lengthspring[k]))
@@ -335,14 +322,14 @@ class _Writer:
     def _wrapped(self, tendon: Any, kind: int, target: int, number: float) -> None:
         """Writes a part of a tendon's path: a joint, a pulley, a site, or a geom that it wraps around."""
         if kind == 1:
-            etree.SubElement(tendon, "joint", joint=self._name("joint", target), coef=repr(number))
+            etree.SubElement(tendon, "joint", joint=self.name("joint", target), coef=repr(number))
         elif kind == 2:
             etree.SubElement(tendon, "pulley", divisor=repr(number))
         elif kind == 3:
-            etree.SubElement(tendon, "site", site=self._name("site", target))
+            etree.SubElement(tendon, "site", site=self.name("site", target))
         else:
-            side = {"sidesite": self._name("site", round(number))} if number >= 0 else {}
-            etree.SubElement(tendon, "geom", geom=self._name("geom", target), **side)
+            side = {"sidesite": self.name("site", round(number))} if number >= 0 else {}
+            etree.SubElement(tendon, "geom", geom=self.name("geom", target), **side)
 
     def _equalities(self, root: Any) -> None:
         m = self.model
@@ -359,10 +346,10 @@ class _Writer:
                 self._pair(section, ("connect", "weld")[kind], attributes, k)
             elif kind in (2, 3):
                 what = ("joint", "tendon")[kind - 2]
-                attributes |= {f"{what}1": self._name(what, first), "polycoef": _numbers(data[:5])}
+                attributes |= {f"{what}1": self.name(what, first), "polycoef": _numbers(data[:5])}
                 if second >= 0:
-                    attributes[f"{what}2"] = self._name(what, second)
-                self._add(section, what, "equality", k, **attributes)
+                    attributes[f"{what}2"] = self.name(what, second)
+                self.add(section, what, "equality", k, **attributes)
             else:
                 raise UnsupportedFeature(f"equality {k} is of type {kind}; connect, weld, joint and tendon are read")
 
@@ -371,7 +358,7 @@ class _Writer:
         m = self.model
         data = m.eq_data[k]
         what = "site" if int(m.eq_objtype[k]) == 6 else "body"
-        first, second = (self._name(what, int(ids[k])) for ids in (m.eq_obj1id, m.eq_obj2id))
+        first, second = (self.name(what, int(ids[k])) for ids in (m.eq_obj1id, m.eq_obj2id))
         attributes |= {f"{what}1": first, f"{what}2": second}
         if what == "body":
             attributes["anchor"] = _numbers(data[:3])
@@ -379,59 +366,7 @@ class _Writer:
                 attributes["relpose"] = _numbers(data[3:10])
         if kind == "weld":
             attributes["torquescale"] = repr(float(data[10]))
-        self._add(section, kind, "equality", k, **attributes)
-
-    def _actuators(self, root: Any) -> None:
-        m = self.model
-        section = etree.SubElement(root, "actuator")
-        # an actuator may have several commands and gears: an orientation three, a PID controller two
-        count = getattr(m, "nactuator", m.nu)
-        command, output = (getattr(m, f"actuator_{what}adr", np.arange(count)) for what in ("ctrl", "out"))
-        for k in range(count):
-            transmission = int(m.actuator_trntype[k])
-            if transmission == _SO3:
-                self._orientation(section, k)
-                continue
-            if transmission >= len(_TRANSMISSIONS):
-                self.not_driven.append(m.actuator(k).name or str(k))
-                continue
-            target, kind = _TRANSMISSIONS[transmission]
-            attributes = {
-                target: self._name(kind, int(m.actuator_trnid[k, 0])),
-                "gear": _numbers(m.actuator_gear[output[k]]),
-                "gaintype": _GAINS[int(m.actuator_gaintype[k])],
-                "biastype": _BIASES[int(m.actuator_biastype[k])],
-                "dyntype": _DYNAMICS[int(m.actuator_dyntype[k])],
-                "group": str(int(m.actuator_group[k])),
-            }
-            if m.actuator_trnid[k, 1] >= 0 and target in ("site", "cranksite"):
-                other = "refsite" if target == "site" else "slidersite"
-                attributes[other] = self._name("site", int(m.actuator_trnid[k, 1]))
-            if target == "cranksite":
-                attributes["cranklength"] = repr(float(m.actuator_cranklength[k]))
-            if m.actuator_lengthrange[k].any():
-                attributes["lengthrange"] = _numbers(m.actuator_lengthrange[k])
-            attributes |= self._numbers_of(
-                "actuator", k, "gainprm", "biasprm", "dynprm", "armature", "damping", "delay"
-            )
-            if "damping" in attributes:
-                attributes["damping"] = self._polynomial("actuator_damping", k)
-            if m.actuator_dyntype[k]:
-                attributes["actearly"] = "true" if m.actuator_actearly[k] else "false"
-            for what in ("ctrl", "force", *(("act",) if m.actuator_dyntype[k] else ())):
-                at = int(command[k]) if what == "ctrl" else k
-                limited = bool(getattr(m, f"actuator_{what}limited")[at])
-                attributes[f"{what}limited"] = "true" if limited else "false"
-                if limited:
-                    attributes[f"{what}range"] = _numbers(getattr(m, f"actuator_{what}range")[at])
-            self._add(section, "plugin" if m.actuator_plugin[k] >= 0 else "general", "actuator", k, **attributes)
-
-    def _orientation(self, section: Any, k: int) -> None:
-        """A servo of the orientation of a ball joint, or of a site relative to another."""
-        first, second = (int(x) for x in self.model.actuator_trnid[k])
-        ends = {"joint": ("joint", first)} if second < 0 else {"site": ("site", first), "refsite": ("site", second)}
-        attributes = {attribute: self._name(kind, number) for attribute, (kind, number) in ends.items()}
-        self._add(section, "orientation", "actuator", k, group=str(int(self.model.actuator_group[k])), **attributes)
+        self.add(section, kind, "equality", k, **attributes)
 
 
 def _listed(names: list[str]) -> str:

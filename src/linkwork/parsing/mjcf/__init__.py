@@ -22,6 +22,7 @@ sensors, how geoms look, and which of them may touch. What changes the dynamics 
 | equalities     | equalities                                                       |
 | motors         | actuators: what they drive                                       |
 | servos         | actuators: how they make force                                   |
+| motor_numbers  | numbers of actuators that the inertia of the whole model gives   |
 | mocap          | mocap bodies, and what moves with them                           |
 | keyframes      | ``qpos0`` and keyframes                                          |
 | sensors        | sensors: what they are on                                        |
@@ -57,7 +58,8 @@ from linkwork.parsing.mjcf.joints import MjcfJoint, read_joints, with_spring_dam
 from linkwork.parsing.mjcf.keyframes import read_activations, read_commands, read_mocap, read_poses
 from linkwork.parsing.mjcf.meshes import MeshAssets
 from linkwork.parsing.mjcf.mocap import mocap_names, with_mocap_bodies
-from linkwork.parsing.mjcf.motors import Motors, read_motors, with_muscle_forces, with_resolved_damping_ratios
+from linkwork.parsing.mjcf.motor_numbers import with_free_armatures, with_muscle_forces, with_resolved_damping_ratios
+from linkwork.parsing.mjcf.motors import MotorReader, Motors
 from linkwork.parsing.mjcf.quaternions import NeutralOrientations
 from linkwork.parsing.mjcf.sensors import SensorReader
 from linkwork.parsing.mjcf.servos import UNLIMITED
@@ -105,7 +107,7 @@ def _mechanism(document: MjcfDocument, given: LoadSettings, unused: Unused) -> M
     places = Places(tree, settings, meshes)
     tendons = read_tendons(document, defaults, joints, places)
     carriers = {tree.names[body]: "" if body.is_static else tree.names[body.carrier] for body in tree.bodies}
-    motors = read_motors(document, defaults, joints, tendons, carriers, settings)
+    motors = MotorReader(document, defaults, joints, tendons, carriers, settings).motors()
     name = document.root.get("model") or Path(document.root.file).stem
     builder = LocatedBuilder(document.root, name, given.inertias, settings.gravity)
     inertias = read_inertias(tree, settings, meshes)
@@ -125,7 +127,7 @@ def _mechanism(document: MjcfDocument, given: LoadSettings, unused: Unused) -> M
     sites, frames = _add_sites(builder, tree, settings, body_names)
     _add_obstacles(builder, places, tendons, body_names, frames)
     for node, tendon in on_frames(tendons, frames):
-        builder.tendon(node, tendon if settings.limits else replace(tendon, limits=UNLIMITED))
+        builder.tendon(node, motors.damped(tendon if settings.limits else replace(tendon, limits=UNLIMITED)))
     bodies = {name: body for body, name in tree.names.items()}
     model = References(tree, settings, bodies, sites, joints, tendons, frames)
     for node, constraint in read_equalities(document, defaults, model):
@@ -140,17 +142,17 @@ def _mechanism(document: MjcfDocument, given: LoadSettings, unused: Unused) -> M
     neutral = NeutralOrientations(tree, joints, settings)
     centers = {body: inertias[body].com for body in inertias if not body.is_static}
     centers |= {body: inertia.com for body, inertia in static.items()}
-    reader = SensorReader(document, tree, settings, builder, frames, centers, weighed, body_names, neutral)
+    light = any(isinstance(joint.type, Free) and motors.at(joint)["armature"] for joint in joints.values())
+    reader = SensorReader(document, tree, settings, builder, frames, centers, weighed, body_names, neutral, light)
     for sensor in reader.sensors():
         builder.sensor(sensor)
-    robot = with_mocap_bodies(builder.finish(), tree, frames, mocap)
+    robot = with_free_armatures(with_mocap_bodies(builder.finish(), tree, frames, mocap), joints, motors)
     robot = replace(robot, mocap=read_mocap(document, poses, tree, set(mocap.values())))
     if given.medium != "ignore":
         robot = replace(robot, medium=settings.medium)
     robot = with_spring_dampers(robot, joints)
     robot = with_muscle_forces(with_resolved_damping_ratios(with_springs_at_rest(robot, tendons), motors))
-    left_out = len(motors.kept) < len(list(document.inside("actuator")))
-    if left_out or any(actuator.refused for actuator in robot.actuators):
+    if motors.left_out or any(actuator.refused for actuator in robot.actuators):
         return robot  # commands and activations of a keyframe are those of all actuators of the file
     commands = read_commands(document, poses, len(robot.actuators))
     return replace(robot, activations=read_activations(document, poses, robot.na), commands=commands)
@@ -190,6 +192,8 @@ def _add_bodies(
                 builder.link(joint.node, child, Inertia.zero())
             at = joint.at if isinstance(joint.type, Free) else place * joint.at
             options = joint.options | motors.at(joint)
+            if isinstance(joint.type, Free):
+                options.pop("armature")  # mass without weight: see `with_free_armatures`
             if not settings.limits:
                 options |= {"lower": None, "upper": None}
             builder.joint(joint.node, joint.name, joint.type, parent, child, at, joint.child_at, **options)

@@ -35,6 +35,7 @@ from linkwork.parsing.mjcf.contact_numbers import (
 from linkwork.parsing.mjcf.document import Defaults, MjcfDocument
 from linkwork.parsing.mjcf.settings import FRICTION, Settings, has_default_impedance
 from linkwork.parsing.mjcf.tree import Body, Tree, fresh
+from linkwork.parsing.mjcf.vocabulary import refuse_unknown
 from linkwork.parsing.xml import Node
 
 Integers = npt.NDArray[np.int64]
@@ -83,6 +84,7 @@ class ContactReader:
         explicit: list[tuple[Node, int, int]] = []
         for node in self.document.inside("contact", "pair"):
             inheriting = self.defaults.apply(node, "pair")
+            refuse_unknown(inheriting)
             ends = self._ends(inheriting, by_name)
             if ends is not None:
                 explicit.append((inheriting, number[ends[0]], number[ends[1]]))
@@ -172,6 +174,7 @@ class ContactReader:
         bodies = {name: body for body, name in self.tree.names.items()}
         pairs = set()
         for node in self.document.inside("contact", "exclude"):
+            refuse_unknown(node)
             names = [node.text(end) for end in ("body1", "body2")]
             unknown = next((name for name in names if name not in bodies), None)
             if unknown is not None:

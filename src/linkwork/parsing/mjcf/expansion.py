@@ -20,6 +20,7 @@ from lxml import etree
 from linkwork.errors import UnsupportedFeature
 from linkwork.model.constraints import WORLD
 from linkwork.parsing.mjcf.document import APART, DEGREES, EULERSEQ, MAIN, TIMES, MjcfDocument, asset_folder
+from linkwork.parsing.mjcf.vocabulary import refuse_unknown
 from linkwork.parsing.xml import ORIGIN, Node, warn
 
 _NAMES = frozenset(
@@ -114,6 +115,7 @@ def _references(element: Any) -> Iterator[str]:
 
 
 def _replicate(node: Node, element: Any, root: Any) -> None:
+    refuse_unknown(node)
     count, separator = int(node.number("count")), node.get("sep") or ""
     if not 0 < count <= _MOST_COPIES:
         raise node.error(f"count is {count}; it must be from 1 to {_MOST_COPIES}")
@@ -173,6 +175,7 @@ def _attach(
     read: Callable[[Node, str], MjcfDocument],
     depth: int,
 ) -> None:
+    refuse_unknown(node)
     if depth >= _DEEPEST:
         raise node.error(f"more than {_DEEPEST} models attached to each other")
     name, prefix = node.text("model"), node.get("prefix") or ""
@@ -188,7 +191,7 @@ def _attach(
     worlds = tree.findall("worldbody")
     attached = _attached(node, worlds)
     inside = frozenset().union(*(_named(one) for one in attached))
-    whole = node.get("body") is None
+    whole = node.get("body") is None and node.get("frame") is None
 
     def renamed(text: str) -> str:
         return text if text == WORLD else prefix + text
@@ -225,15 +228,18 @@ def _attach(
 
 
 def _attached(node: Node, worlds: list[Any]) -> list[Any]:
-    """The elements that are attached: one body, or all that the other model's world has."""
-    wanted = node.get("body")
-    if wanted is None:
+    """The elements that are attached: one body or frame, or all that the other model's world has."""
+    wanted = {kind: name for kind in ("body", "frame") if (name := node.get(kind)) is not None}
+    if len(wanted) > 1:
+        raise node.error("'body' and 'frame' both say what is attached; keep one")
+    if not wanted:
         return [one for world in worlds for one in world if isinstance(one.tag, str)]
+    ((kind, name),) = wanted.items()
     for world in worlds:
-        for body in world.iter("body"):
-            if body.get("name") == wanted:
-                return [body]
-    raise node.error(f"the attached model has no body '{wanted}'")
+        for one in world.iter(kind):
+            if one.get("name") == name:
+                return [one]
+    raise node.error(f"the attached model has no {kind} '{name}'")
 
 
 def _carried(tree: Any, inside: frozenset[str], whole: bool) -> list[Any]:

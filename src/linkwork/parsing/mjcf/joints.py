@@ -177,12 +177,6 @@ def _read_free(name: str, node: Node, body: Body, settings: Settings) -> MjcfJoi
             UnsupportedFeature,
         )
     options: dict[str, Any] = {} if node.tag == "freejoint" else _damping_and_friction(node, settings)
-    if options.get("armature", 0.0) != 0:
-        raise node.error(
-            "armature of a free joint, which is mass without weight, is not supported; use <freejoint/>, which "
-            "inherits none",
-            UnsupportedFeature,
-        )
     if options.get("stiffness"):
         options["rest"] = np.concatenate([body.world.position, quaternion_of(body.world.rotation)])
     return MjcfJoint(name, node, Free(), Placement(), Placement(), 0.0, options)

@@ -14,7 +14,7 @@ from linkwork.model.rotations import quaternion_of
 from linkwork.parsing.mjcf.document import MjcfDocument
 from linkwork.parsing.mjcf.joints import MjcfJoint
 from linkwork.parsing.mjcf.tree import Tree, fresh
-from linkwork.parsing.mjcf.vocabulary import not_understood
+from linkwork.parsing.mjcf.vocabulary import not_understood, refuse_unknown
 from linkwork.parsing.xml import Node, warn
 
 SHORTEST = 1e-15
@@ -36,6 +36,7 @@ def read_poses(document: MjcfDocument, tree: Tree, joints: Mapping[str, MjcfJoin
     for number, key in enumerate(keys):
         if key.tag != "key":
             raise not_understood(key, "keyframe")
+        refuse_unknown(key)
         name = key.get("name")
         if not name or name == QPOS0:
             name = fresh(name or f"key_{number}", taken)

@@ -25,6 +25,7 @@ from linkwork.model.shapes import Mesh
 from linkwork.parsing.appearance import MeshFinder
 from linkwork.parsing.mjcf.document import Defaults, MjcfDocument, asset_folder
 from linkwork.parsing.mjcf.settings import quaternion
+from linkwork.parsing.mjcf.vocabulary import refuse_unknown
 from linkwork.parsing.xml import Node, located
 
 _HERE = Placement()
@@ -153,6 +154,7 @@ def _name(mesh: Node) -> str:
 
 
 def _read(node: Node, folder: Path, finder: MeshFinder, exact: bool) -> MeshAsset:
+    refuse_unknown(node)
     if node.get("builtin") not in (None, "none"):
         raise node.error(f"a mesh that MuJoCo makes itself (builtin='{node.get('builtin')}')", UnsupportedFeature)
     x, y, z = node.vector("scale", (1.0, 1.0, 1.0))

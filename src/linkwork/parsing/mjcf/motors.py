@@ -9,16 +9,13 @@ body does not move, they are left out, with a warning.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-
 from linkwork.errors import UnsupportedFeature
 from linkwork.inputs import suggest
-from linkwork.mechanism import Mechanism
 from linkwork.model.joints import Free
 from linkwork.model.motors import Motor as ServoMotor
 from linkwork.model.muscles import Muscle
@@ -26,17 +23,12 @@ from linkwork.model.tendons import Tendon
 from linkwork.model.transmissions import JointWrench, SiteWrench, SliderCrank
 from linkwork.parsing.mjcf.document import Defaults, MjcfDocument
 from linkwork.parsing.mjcf.joints import MjcfJoint, open_end
-from linkwork.parsing.mjcf.servos import UNLIMITED, Law, Range, read_law
+from linkwork.parsing.mjcf.servos import LEAST_TIME, UNLIMITED, Law, Range, read_law
 from linkwork.parsing.mjcf.settings import YES_NO_AUTO, Settings
 from linkwork.parsing.mjcf.tendons import MjcfTendon
 from linkwork.parsing.mjcf.tree import fresh
-from linkwork.parsing.mjcf.vocabulary import ACTUATORS, not_understood
+from linkwork.parsing.mjcf.vocabulary import ACTUATORS, not_understood, refuse_unknown
 from linkwork.parsing.xml import Node, located, warn
-from linkwork.quantities.actuation import actuation_matrix
-from linkwork.quantities.evaluator import Evaluator
-
-LEAST_TIME = 1e-15
-"""MuJoCo's reading of a time constant of zero."""
 
 _TRANSMISSIONS = ("joint", "jointinparent", "tendon", "site", "body", "cranksite")
 
@@ -47,25 +39,30 @@ class Motor:
 
     name: str
     node: Node
-    joint: str
-    gear: tuple[float, ...]
-    also: tuple[tuple[str, float], ...]
-    """Further joints of the tendon, with their gears."""
-    armature: float
-    """Of the rotor, seen at the joint."""
-    damping: float
     law: Law
+    delay: float
+    """Steps that commands are late."""
     limits: Range
     """Of its control."""
     force_limits: Range
     """Of its force, before the gear."""
     activation_limits: Range
+    gear: tuple[float, ...]
+    joint: str = ""
+    also: tuple[tuple[str, float], ...] = ()
+    """Further joints of the tendon, with their gears."""
+    armature: float = 0.0
+    """Of the rotor, seen at the joint or tendon."""
+    damping: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    """Factors of the rate there, its square and its cube."""
     tendon: str = ""
     """The tendon that it pulls, in place of joints: a spatial one, or one that bounds the force of its actuators."""
     transmission: SiteWrench | JointWrench | SliderCrank | None = None
     """Its transmission, where that is a length of its own, which is the tendon then; with sites in place of frames."""
     body: str = ""
     """The body whose contacts it makes adhesive, in place of joints."""
+    loads: tuple[str, str] = ("", "")
+    """Load of its rotor and its damper: ``joint`` or ``tendon``, and the name."""
 
     def length(self, frames: Mapping[str, str]) -> Tendon:
         """The length of its own that it pulls."""
@@ -87,8 +84,8 @@ class Motor:
         if not self.law.refused and self.law.dynamics != "none":
             law |= {"dynamics": self.law.dynamics, "time_constant": max(self.law.time_constant, LEAST_TIME)}
             law |= {"activation_limits": self.activation_limits, "early": self.law.early}
-        if not self.law.refused and self.law.integral > 0:
-            law["motor"] = ServoMotor(integral=self.law.integral, windup=self.law.windup)
+        if not self.law.refused and (self.law.integral > 0 or self.delay > 0):
+            law["motor"] = ServoMotor(integral=self.law.integral, windup=self.law.windup, delay=self.delay)
         limits = {"limits": self.limits, "force_limits": self.force_limits}
         return {**limits, "also": self.also, "tendon": self.tendon, "body": self.body, **law}
 
@@ -102,146 +99,227 @@ class Motors:
     exist: bool
     """Whether there is any actuator; without, nothing is known of which joints are driven."""
 
+    tendons: Mapping[str, MjcfTendon]
+    """The tendons of the file."""
+    left_out: bool
+    """Whether there are actuators that are not kept."""
+
     def at(self, joint: MjcfJoint) -> dict[str, Any]:
-        """The options of a joint that its motors change: their rotors and dampers are its own."""
-        own = self._by_joint.get(joint.name, [])
-        options: dict[str, Any] = {"actuated": joint.name in self.driven if self.exist else None}
-        for what in ("armature", "damping"):
-            options[what] = joint.options.get(what, 0.0) + sum(getattr(motor, what) for motor in own)
-        return options
+        """The options of a joint that motors and tendons change: their rotors and dampers are its own."""
+        own = self._loading.get(("joint", joint.name), [])
+        armature = joint.options.get("armature", 0.0) + sum(motor.armature for motor in own)
+        for read in self.tendons.values():
+            if list(read.tendon.joints) == [joint.name]:
+                rotors = self._loading.get(("tendon", read.name), [])
+                inertia = read.armature + sum(motor.armature for motor in rotors)
+                armature += inertia * read.tendon.joints[joint.name] ** 2
+        terms = joint.options.get("damping_terms", (0.0, 0.0))
+        linear, *further = _sums((joint.options.get("damping", 0.0), *terms), own)
+        options = {"actuated": joint.name in self.driven if self.exist else None, "armature": armature}
+        return options | {"damping": linear} | ({"damping_terms": tuple(further)} if any(further) else {})
+
+    def damped(self, tendon: Tendon) -> Tendon:
+        """A tendon with the dampers of its motors."""
+        own = self._loading.get(("tendon", tendon.name), [])
+        linear, *further = _sums((tendon.damping, *tendon.damping_terms), own)
+        return replace(tendon, damping=linear, damping_terms=(further[0], further[1]))
 
     @cached_property
-    def _by_joint(self) -> dict[str, list[Motor]]:
-        motors: dict[str, list[Motor]] = {}
+    def _loading(self) -> dict[tuple[str, str], list[Motor]]:
+        motors: dict[tuple[str, str], list[Motor]] = {}
         for motor in self.kept:
-            motors.setdefault(motor.joint, []).append(motor)
+            motors.setdefault(motor.loads, []).append(motor)
         return motors
 
 
-def read_motors(
-    document: MjcfDocument,
-    defaults: Defaults,
-    joints: Mapping[str, MjcfJoint],
-    tendons: Mapping[str, MjcfTendon],
-    bodies: Mapping[str, str],
-    settings: Settings,
-) -> Motors:
-    """All actuators of a model."""
-    elements = list(document.inside("actuator"))
-    taken = {node.get("name") for node in elements}
-    kept, driven = [], set()
-    lengths: set[str | None] = set(tendons)
-    for bare in elements:
-        if bare.tag not in ACTUATORS:
-            raise not_understood(bare, "actuator")
-        node = defaults.apply(bare, "actuator")
-        target = next((attribute for attribute in _TRANSMISSIONS if node.get(attribute) is not None), None)
-        if target is None:
-            raise node.error(f"an actuator acts on one of: {', '.join(_TRANSMISSIONS)}")
-        law = _law(node, defaults.actuators(bare), settings)
-        motor = None
+def _sums(damping: tuple[float, ...], motors: Sequence[Motor]) -> list[float]:
+    """Factors of damping, with those of motors."""
+    return [sum(factors) for factors in zip(damping, *(motor.damping for motor in motors), strict=True)]
+
+
+@dataclass
+class MotorReader:
+    """Reads the actuators of a model.
+
+    Args:
+        document: The model.
+        defaults: Its default classes.
+        joints: Its joints.
+        tendons: Its tendons.
+        bodies: By name of a body, the body that carries it; empty where that does not move.
+        settings: <compiler> and <option>.
+    """
+
+    document: MjcfDocument
+    defaults: Defaults
+    joints: Mapping[str, MjcfJoint]
+    tendons: Mapping[str, MjcfTendon]
+    bodies: Mapping[str, str]
+    settings: Settings
+    _taken: set[str | None] = field(default_factory=set)
+    """Names of actuators."""
+    _lengths: set[str | None] = field(default_factory=set)
+    """Names of tendons, and of lengths that actuators pull."""
+
+    def motors(self) -> Motors:
+        """All actuators."""
+        elements = list(self.document.inside("actuator"))
+        self._taken, self._lengths = {node.get("name") for node in elements}, set(self.tendons)
+        kept, driven, left_out = list[Motor](), set[str](), False
+        for bare in elements:
+            if bare.tag not in ACTUATORS:
+                raise not_understood(bare, "actuator")
+            inherited = self.defaults.actuators(bare)
+            for element in inherited:
+                refuse_unknown(element)
+            node = self.defaults.apply(bare, "actuator")
+            target = next((attribute for attribute in _TRANSMISSIONS if node.get(attribute) is not None), None)
+            if target is None:
+                raise node.error(f"an actuator acts on one of: {', '.join(_TRANSMISSIONS)}")
+            driven.update(self._driven(node, target))
+            law = read_law(inherited)
+            if not self.settings.actuation or node.number("group", 0.0) in self.settings.disabled_groups:
+                law.refused = "an actuator that is switched off in <option>"
+            for k, (suffix, part) in enumerate(law.by_input()):
+                motor = self._motor(node, target, part)
+                if motor is None:
+                    what = "an actuator on a body that does not move is not supported: it is left out, commands have"
+                    warn(bare, f"{what} none for it")
+                    left_out = True
+                    break
+                if len(law.inputs) > 1 and any(map(math.isfinite, motor.force_limits)):
+                    part.refused = part.refused or "an actuator with several inputs, whose forces have a range together"
+                loads = ("", "") if k else motor.loads  # one rotor and one damper
+                kept.append(replace(motor, name=self._named(motor.name, suffix), loads=loads))
+        return Motors(tuple(kept), frozenset(driven), bool(elements), self.tendons, left_out)
+
+    def _named(self, name: str, suffix: str) -> str:
+        """The name of an actuator for one of its inputs."""
+        return fresh(name + suffix, self._taken) if suffix else name
+
+    def _driven(self, node: Node, target: str) -> Iterable[str]:
+        """Joints that an actuator drives by name."""
+        name = node.text(target)
         if target in ("joint", "jointinparent"):
-            name = node.text(target)
-            if name not in joints:
+            if name not in self.joints:
                 raise node.error(f"there is no joint '{name}'")
-            driven.add(name)
-            motor = _on_joint(node, joints[name], law, target == "jointinparent", taken, lengths, settings)
-        else:
-            _refuse_rotor(node)
-            if target == "tendon":
-                name = node.text(target)
-                if name not in tendons:
-                    raise node.error(f"there is no tendon '{name}'{suggest(name, tendons)}")
-                driven.update(tendons[name].tendon.joints)
-                motor = _on_tendon(node, tendons[name], law, taken, settings)
-            elif target in ("site", "cranksite"):
-                motor = _on_site(node, target, law, taken, lengths, settings)
-            else:
-                motor = _on_body(node, bodies, law, taken, settings)
-        if motor is not None:
-            kept.append(motor)
-        else:
-            warn(
-                bare,
-                "an actuator on a body that does not move is not supported: it is left out, commands have none for it",
+            return (name,)
+        if target == "tendon":
+            if name not in self.tendons:
+                raise node.error(f"there is no tendon '{name}'{suggest(name, self.tendons)}")
+            return self.tendons[name].tendon.joints
+        return ()
+
+    def _motor(self, node: Node, target: str, law: Law) -> Motor | None:
+        if target in ("joint", "jointinparent"):
+            return self._on_joint(node, self.joints[node.text(target)], law, target == "jointinparent")
+        if target == "tendon":
+            return self._on_tendon(node, self.tendons[node.text(target)], law)
+        armature, damping = self._load(node, 1.0)
+        if armature or any(damping):
+            raise node.error("'damping' and 'armature' of an actuator need a joint or a tendon that it drives")
+        return self._on_site(node, target, law) if target in ("site", "cranksite") else self._on_body(node, law)
+
+    def _on_joint(self, node: Node, joint: MjcfJoint, law: Law, in_parent: bool) -> Motor:
+        numbers = node.numbers("gear", 1, 2, 3, 4, 5, 6) or (1.0,)
+        gear = (numbers + (0.0,) * 6)[: joint.type.nv]
+        name = node.get("name") or fresh(f"{joint.name}_motor", self._taken)
+        armature, damping = self._load(node, numbers[0])
+        if any(damping[1:]) and not joint.is_scalar:
+            raise node.error(
+                "damping of a ball or free joint that is a polynomial is not supported", UnsupportedFeature
             )
-    return Motors(tuple(kept), frozenset(driven), bool(elements))
-
-
-def _law(node: Node, elements: list[Node], settings: Settings) -> Law:
-    law = read_law(elements)
-    if not settings.actuation or node.number("group", 0.0) in settings.disabled_groups:
-        law.refused = "an actuator that is switched off in <option>"
-    return law
-
-
-def _on_joint(
-    node: Node,
-    joint: MjcfJoint,
-    law: Law,
-    in_parent: bool,
-    taken: set[str | None],
-    lengths: set[str | None],
-    settings: Settings,
-) -> Motor:
-    numbers = node.numbers("gear", 1, 2, 3, 4, 5, 6) or (1.0,)
-    gear = (numbers + (0.0,) * 6)[: joint.type.nv]
-    name = node.get("name") or fresh(f"{joint.name}_motor", taken)
-    if not joint.is_scalar:
-        _refuse_rotor(node)
+        own = joint.options.get("lower", -math.inf), joint.options.get("upper", math.inf)
         free = isinstance(joint.type, Free)
-        if in_parent or (free and any(gear[:3])) or law.affine_gain[1] or law.affine_bias[1] or law.is_muscle:
+        curved = law.affine_gain[1] or law.affine_bias[1] or law.is_muscle
+        if not joint.is_scalar and (in_parent or (free and any(gear[:3])) or curved):
             wrench = JointWrench(joint.name, gear if free else (0.0, 0.0, 0.0, *gear), in_parent)
-            return _on_length(node, name, wrench, law, lengths, settings)
-    armature, damping = 0.0, 0.0
-    if joint.is_scalar:
-        armature = node.number("armature", 0.0) * gear[0] ** 2
-        damping = _damping(node, settings) * gear[0] ** 2
-    own = joint.options.get("lower", -math.inf), joint.options.get("upper", math.inf)
-    limits, forces = _control_range(node, law, own, settings), _range(node, "force", settings)
-    active = _activation_range(node, law, own, settings)
-    return Motor(name, node, joint.name, gear, (), armature, damping, law, limits, forces, active)
+            motor = self._on_length(node, name, wrench, law)
+        else:
+            motor = self._law_of(node, name, law, own, joint=joint.name, gear=gear)
+        return replace(motor, armature=armature, damping=damping, loads=("joint", joint.name))
 
+    def _load(self, node: Node, gear: float) -> tuple[float, tuple[float, float, float]]:
+        """Inertia and damping that an actuator adds to what it drives."""
+        written = (node.numbers("damping", 1, 2, 3) if self.settings.dampers else None) or ()
+        linear, square, cube = (*written, 0.0, 0.0, 0.0)[:3]
+        armature = node.number("armature", 0.0)
+        return armature * gear**2, (linear * gear**2, square * gear**2, cube * gear**2)
 
-def _damping(node: Node, settings: Settings) -> float:
-    """Of its own damper, where it is switched on; of polynomials the linear part."""
-    linear, *further = (node.numbers("damping", 1, 2, 3) if settings.dampers else None) or (0.0,)
-    if any(further):
-        warn(node, "damping is a polynomial, of which the linear part alone is used")
-    return linear
+    def _on_site(self, node: Node, target: str, law: Law) -> Motor:
+        """An actuator on a site, or by a slider-crank."""
+        site = node.text(target)
+        gear = ((node.numbers("gear", 1, 2, 3, 4, 5, 6) or (1.0,)) + (0.0,) * 6)[:6]
+        name = node.get("name") or fresh(f"{site}_motor", self._taken)
+        if target == "site":
+            return self._on_length(node, name, SiteWrench(site, gear, node.get("refsite") or ""), law)
+        with located(node):
+            crank = SliderCrank(site, node.text("slidersite"), node.number("cranklength"))
+        return self._on_length(node, name, crank, law, gear[0])
 
+    def _on_length(
+        self,
+        node: Node,
+        name: str,
+        transmission: SiteWrench | JointWrench | SliderCrank,
+        law: Law,
+        gear: float = 1.0,
+    ) -> Motor:
+        """An actuator that pulls a length of its own."""
+        own = fresh(name, self._lengths) if name in self._lengths else name
+        self._lengths.add(own)
+        return self._law_of(node, name, law, UNLIMITED, gear=(gear,), tendon=own, transmission=transmission)
 
-def _on_site(
-    node: Node, target: str, law: Law, taken: set[str | None], lengths: set[str | None], settings: Settings
-) -> Motor:
-    """An actuator on a site, or by a slider-crank."""
-    site = node.text(target)
-    gear = ((node.numbers("gear", 1, 2, 3, 4, 5, 6) or (1.0,)) + (0.0,) * 6)[:6]
-    name = node.get("name") or fresh(f"{site}_motor", taken)
-    if target == "site":
-        return _on_length(node, name, SiteWrench(site, gear, node.get("refsite") or ""), law, lengths, settings)
-    with located(node):
-        crank = SliderCrank(site, node.text("slidersite"), node.number("cranklength"))
-    return _on_length(node, name, crank, law, lengths, settings, gear[0])
+    def _on_tendon(self, node: Node, read: MjcfTendon, law: Law) -> Motor:
+        tendon = read.tendon
+        gear = (node.numbers("gear", 1, 2, 3, 4, 5, 6) or (1.0,))[0]
+        armature, damping = self._load(node, gear)
+        if armature and len(tendon.joints) != 1:
+            raise read.several_joints(node, "the inertia of an actuator ('armature')")
+        name = node.get("name") or fresh(f"{node.text('tendon')}_motor", self._taken)
+        if tendon.is_spatial or any(math.isfinite(bound) for bound in tendon.force_limits):
+            motor = self._law_of(node, name, law, tendon.limits, gear=(gear,), tendon=tendon.name)
+        else:
+            (first, own), *others = ((joint, gear * coefficient) for joint, coefficient in tendon.joints.items())
+            motor = self._law_of(node, name, law, tendon.limits, joint=first, gear=(own,), also=tuple(others))
+        return replace(motor, armature=armature, damping=damping, loads=("tendon", tendon.name))
 
+    def _on_body(self, node: Node, law: Law) -> Motor | None:
+        """An actuator that makes contacts of a body adhesive; None for one on what does not move."""
+        name = node.text("body")
+        if name not in self.bodies:
+            raise node.error(f"there is no body '{name}'{suggest(name, self.bodies)}")
+        if not self.bodies[name]:
+            return None
+        if any((*law.affine_gain[1:], *law.affine_bias[1:])):
+            law.refused = law.refused or "an actuator on a body with a servo law"
+            law.gain, law.bias = [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]
+        own = node.get("name") or fresh(f"{name}_adhesion", self._taken)
+        return self._law_of(node, own, law, UNLIMITED, gear=(1.0,), body=self.bodies[name])
 
-def _on_length(
-    node: Node,
-    name: str,
-    transmission: SiteWrench | JointWrench | SliderCrank,
-    law: Law,
-    lengths: set[str | None],
-    settings: Settings,
-    gear: float = 1.0,
-) -> Motor:
-    """An actuator that pulls a length of its own."""
-    if _damping(node, settings) != 0:
-        law.refused = law.refused or "an actuator with damping on a site, or on a ball or free joint"
-    limits, forces = _control_range(node, law, UNLIMITED, settings), _range(node, "force", settings)
-    active = _activation_range(node, law, UNLIMITED, settings)
-    own = fresh(name, lengths) if name in lengths else name
-    lengths.add(own)
-    return Motor(name, node, "", (gear,), (), 0.0, 0.0, law, limits, forces, active, own, transmission)
+    def _law_of(self, node: Node, name: str, law: Law, target: Range, **where: Any) -> Motor:
+        """An actuator with its ranges.
+
+        Args:
+            node: Its element.
+            name: Its name.
+            law: Its force law.
+            target: Range of what it drives.
+            where: Its target.
+        """
+        settings = self.settings
+        limits, active = _control_range(node, law, target, settings), _activation_range(node, law, target, settings)
+        forces = law.force_range or _range(node, "force", settings)
+        delay = 0.0 if law.refused else law.delay_in_steps(settings.timestep)
+        if delay % 1 and any(map(math.isfinite, limits)):
+            law.refused = "an actuator with a range of controls and a delay between samples"
+        elif delay > 0:
+            warn(
+                node,
+                f"a delay is a number of steps here: {law.delay:g} s are {delay:g} steps of the file's timestep, "
+                f"{settings.timestep:g} s; simulate with this dt",
+            )
+        return Motor(name, node, law, delay, limits, forces, active, **where)
 
 
 def _muscle(law: Law) -> Muscle:
@@ -264,83 +342,6 @@ def _muscle(law: Law) -> Muscle:
         fall=fall,
         smoothing=smoothing,
     )
-
-
-def with_muscle_forces(robot: Mechanism) -> Mechanism:
-    """The mechanism with forces of muscles that are written as accelerations, as MuJoCo's compiler sets them.
-
-    A muscle with the scale ``s`` has the force ``s / |M^-1 J'|``: it accelerates the reference configuration by ``s``.
-    """
-    if not any(a.muscle is not None and a.muscle.peak < 0 for a in robot.actuators):
-        return robot
-    q = robot.poses["qpos0"]
-    M, B = Evaluator(robot, "mass_matrix").plain()(q), actuation_matrix(robot, q)
-    actuators = []
-    for k, actuator in enumerate(robot.actuators):
-        if actuator.muscle is not None and actuator.muscle.peak < 0:
-            acceleration = max(float(np.linalg.norm(np.linalg.lstsq(M, B[:, k], rcond=None)[0])), LEAST_TIME)
-            actuator = replace(actuator, muscle=replace(actuator.muscle, peak=-actuator.muscle.peak / acceleration))
-        actuators.append(actuator)
-    return replace(robot, actuators=tuple(actuators))
-
-
-def _on_tendon(node: Node, read: MjcfTendon, law: Law, taken: set[str | None], settings: Settings) -> Motor:
-    tendon = read.tendon
-    gear = (node.numbers("gear", 1, 2, 3, 4, 5, 6) or (1.0,))[0]
-    if _damping(node, settings) != 0:
-        law.refused = law.refused or "an actuator with damping on a tendon"
-    name = node.get("name") or fresh(f"{node.text('tendon')}_motor", taken)
-    limits, forces = _control_range(node, law, tendon.limits, settings), _range(node, "force", settings)
-    active = _activation_range(node, law, tendon.limits, settings)
-    if tendon.is_spatial or any(math.isfinite(bound) for bound in tendon.force_limits):
-        return Motor(name, node, "", (gear,), (), 0.0, 0.0, law, limits, forces, active, tendon.name)
-    (first, own), *others = ((joint, gear * coefficient) for joint, coefficient in tendon.joints.items())
-    return Motor(name, node, first, (own,), tuple(others), 0.0, 0.0, law, limits, forces, active)
-
-
-def _on_body(
-    node: Node, bodies: Mapping[str, str], law: Law, taken: set[str | None], settings: Settings
-) -> Motor | None:
-    """An actuator that makes contacts of a body adhesive; None for one on what does not move."""
-    name = node.text("body")
-    if name not in bodies:
-        raise node.error(f"there is no body '{name}'{suggest(name, bodies)}")
-    if not bodies[name]:
-        return None
-    if any((*law.affine_gain[1:], *law.affine_bias[1:])):
-        law.refused = law.refused or "an actuator on a body with a servo law"
-        law.gain, law.bias = [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]
-    own = node.get("name") or fresh(f"{name}_adhesion", taken)
-    limits, forces = _control_range(node, law, UNLIMITED, settings), _range(node, "force", settings)
-    active = _activation_range(node, law, UNLIMITED, settings)
-    return Motor(own, node, "", (1.0,), (), 0.0, 0.0, law, limits, forces, active, body=bodies[name])
-
-
-def with_resolved_damping_ratios(robot: Mechanism, motors: Motors) -> Mechanism:
-    """The mechanism with damping in place of damping ratios of position servos, as MuJoCo's compiler sets it.
-
-    A ratio ``z`` is the damping ``2 z sqrt(kp m)`` with the inertia ``m = 1 / (J M^-1 J')`` that the actuator's length
-    moves in the reference configuration.
-    """
-    damped = {motor.name for motor in motors.kept if motor.law.has_damping_ratio}
-    if not damped:
-        return robot
-    q = robot.poses["qpos0"]
-    M = Evaluator(robot, "mass_matrix").plain()(q)
-    arms = Evaluator(robot, "tendon_jacobian").plain()(q) if robot.tendons else np.zeros((0, robot.nv))
-    pulled = {tendon.name: arm for tendon, arm in zip(robot.tendons, arms, strict=True)}
-    actuators = []
-    for actuator in robot.actuators:
-        if actuator.name in damped:
-            J = actuator.gear[0] * pulled[actuator.tendon] if actuator.tendon else np.zeros(robot.nv)
-            for joint, gears in actuator.gears:
-                J[robot.v_slice(joint)] += gears
-            mobility = float(J @ np.linalg.lstsq(M, J, rcond=None)[0])
-            inertia = 1.0 / mobility if mobility > 0 else 0.0
-            damping = 2.0 * actuator.bias[2] * math.sqrt(actuator.gain[0] * inertia)
-            actuator = replace(actuator, bias=(actuator.bias[0], actuator.bias[1], -damping))
-        actuators.append(actuator)
-    return replace(robot, actuators=tuple(actuators))
 
 
 def _control_range(node: Node, law: Law, target: Range, settings: Settings) -> Range:
@@ -384,10 +385,3 @@ def _bounded(node: Node, what: str, given: Range | None, limited: str, settings:
     if not low < high:
         raise node.error(f"{what}range goes from {low:g} to {high:g}")
     return open_end(low) or low, open_end(high) or high
-
-
-def _refuse_rotor(node: Node) -> None:
-    if node.number("armature", 0.0) != 0:
-        raise node.error(
-            "the inertia of an actuator ('armature') is supported on hinges and slides only", UnsupportedFeature
-        )

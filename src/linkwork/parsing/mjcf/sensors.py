@@ -27,6 +27,7 @@ from linkwork.parsing.mjcf.inertia import SIZES, size_and_place
 from linkwork.parsing.mjcf.quaternions import NeutralOrientations
 from linkwork.parsing.mjcf.settings import Settings
 from linkwork.parsing.mjcf.tree import Body, Item, Tree, fresh
+from linkwork.parsing.mjcf.vocabulary import READ, WITHOUT_EFFECT
 from linkwork.parsing.xml import Node
 
 NOT_COMPUTED: Mapping[str, str] = MappingProxyType(
@@ -71,6 +72,7 @@ class SensorReader:
         masses: Bodies whose masses are known.
         frame_names: Names that frames have already.
         neutral: Orientations with the signs of the file.
+        light: Whether there is mass without weight, the armature of a free joint.
     """
 
     document: MjcfDocument
@@ -82,6 +84,7 @@ class SensorReader:
     masses: Container[Body]
     frame_names: set[str | None]
     neutral: NeutralOrientations
+    light: bool = False
     _made: dict[tuple[str, str], str] = field(default_factory=dict)
 
     def sensors(self) -> Iterator[Sensor]:
@@ -101,8 +104,15 @@ class SensorReader:
     def _sensor(self, node: Node, name: str) -> Sensor:
         if node.tag not in SENSOR_TYPES:
             raise _NotComputed(NOT_COMPUTED.get(node.tag, f"a <{node.tag}> is not understood"))
+        unknown = next((a for a in node.attributes if a not in READ["sensor"] | WITHOUT_EFFECT["sensor"]), None)
+        if unknown is not None:
+            raise _NotComputed(f"attribute '{unknown}' is not understood")
+        if node.is_set("enclosed"):
+            raise _NotComputed("distances of a whole body to the boundary of a site are not computed")
         if any(node.number(what, 0.0) != 0 for what in _DELAYS):
             raise _NotComputed("delayed values are not kept")
+        if self.light and node.tag in OUTBOARD:
+            raise _NotComputed("the armature of a free joint would count as mass of its body")
         of, options = self._object(node)
         if node.tag in OUTBOARD:
             self._check_masses(node)
@@ -313,6 +323,8 @@ class SensorReader:
         else:
             size = node.numbers("size", 1, 2, 3) or ()
             x, y, z = (*size, *SITE_SIZE[len(size) :])
+        if node.get("mesh") is not None:
+            raise _NotComputed("the size of a site that is fitted to a mesh is not read")
         if type == "sphere":
             return Sphere(x)
         if type == "ellipsoid":

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from linkwork.model.activations import ACTIVATIONS
+from linkwork.model.motors import MOST_DELAY
 from linkwork.parsing.mjcf.settings import YES_NO, YES_NO_AUTO
 from linkwork.parsing.xml import Node
 
@@ -21,6 +22,25 @@ _PARAMETERS = range(1, 21)
 UNLIMITED = (-math.inf, math.inf)
 MUSCLE = (0.75, 1.05, -1.0, 200.0, 0.5, 1.6, 1.5, 1.3, 1.2)
 """Range in optimal lengths, force, scale, lmin, lmax, vmax, fpmax, fvmax of a <muscle>."""
+
+LEAST_TIME = 1e-15
+"""MuJoCo's reading of a time constant of zero."""
+INPUTS = ("pos", "vel", "ff", "voltage")
+"""Commands that a <pid> and, with the last one, a <dcmotor> can have, in the order that they are in."""
+_ELECTRIC = {
+    "resistance": 1,
+    "motorconst": 2,
+    "nominal": 3,
+    "saturation": 3,
+    "controller": 6,
+    "inductance": 2,
+    "thermal": 6,
+    "cogging": 3,
+    "lugre": 5,
+}
+"""Attributes of a <dcmotor>, and how many numbers they have."""
+_ROUNDING = 1e-9
+"""Steps by which a delay may miss a whole number of them."""
 
 Range = tuple[float, float]
 
@@ -55,9 +75,23 @@ class Law:
     integral: float = 0.0
     """Of a <pid>: force per integral of the error, whose growth ends at ``windup``."""
     windup: float = math.inf
-    inputs: str = ""
+    inputs: tuple[str, ...] = ()
+    """Commands of a <pid> or a <dcmotor>; none of others, which have one."""
+    input_ranges: dict[str, Range] = field(default_factory=dict)
+    """Of those commands that are not the first."""
+    voltage_gain: float = 0.0
+    """Force per voltage of a <dcmotor>."""
+    electric: dict[str, tuple[float, ...]] = field(default_factory=dict)
+    """Attributes of a <dcmotor>."""
+    force_range: Range | None = None
+    """Of a <dcmotor>, by its saturation."""
+    delay: float = 0.0
+    """Of commands, in s."""
+    samples: int = 0
+    """Commands that are kept, of which one is read so much later."""
+    interpolation: str = "zoh"
     slew: float = 0.0
-    """The inputs of a <pid>, and the limit of their rate."""
+    """The limit of the rate of a command."""
 
     @property
     def is_muscle(self) -> bool:
@@ -73,6 +107,34 @@ class Law:
     def affine_bias(self) -> tuple[float, float, float]:
         """The bias."""
         return (self.bias[0], self.bias[1], self.bias[2]) if self.bias_type == "affine" else (0.0, 0.0, 0.0)
+
+    def delay_in_steps(self, timestep: float) -> float:
+        """Steps that commands are late: one at least, and no more than are kept.
+
+        Args:
+            timestep: Of the file, in s.
+        """
+        if self.delay <= 0:
+            return 0.0
+        steps = self.delay / timestep
+        if self.interpolation == "zoh" or abs(steps - round(steps)) < _ROUNDING:
+            steps = math.ceil(steps - _ROUNDING)
+        return float(min(max(steps, 1.0), self.samples))
+
+    def by_input(self) -> list[tuple[str, Law]]:
+        """Laws with one command each whose sum it is, by suffixes of names; the first has all bias."""
+        if len(self.inputs) < 2:
+            return [("", self)]
+        gains = {"pos": -self.bias[1], "vel": -self.bias[2], "ff": 1.0, "voltage": self.voltage_gain}
+        first, *others = self.inputs
+        laws = [("", replace(self, gain=[gains[first], 0.0, 0.0], inputs=(first,)))]
+        for name in others:
+            law = Law(gain=[gains[name], 0.0, 0.0], refused=self.refused, kind=self.kind, inputs=(name,))
+            if name in self.input_ranges:
+                law.control_range, law.control_limited = self.input_ranges[name], "true"
+            law.delay, law.samples, law.interpolation = self.delay, self.samples, self.interpolation
+            laws.append((f"_{name}", law))
+        return laws
 
     @property
     def has_damping_ratio(self) -> bool:
@@ -96,9 +158,11 @@ def read_law(elements: Sequence[Node]) -> Law:
         lengths = node.numbers("lengthrange", 2)
         if lengths is not None:
             law.length_range = lengths[0], lengths[1]
+        law.delay, law.samples = node.number("delay", law.delay), int(node.number("nsample", law.samples))
+        law.interpolation = node.choice("interp", ("zoh", "linear", "cubic"), law.interpolation)
         if node.tag in _SHORTCUTS:
             if node.tag not in ("pid", "general"):
-                law.integral, law.windup = 0.0, math.inf
+                law.integral, law.windup, law.inputs, law.slew = 0.0, math.inf, (), 0.0
             if len({node.tag, law.kind, "general"}) == 3:  # one shortcut after another begins anew
                 _set(law, [1.0, 0.0, 0.0], [0.0, 0.0, 0.0], bias_type="none")
             _SHORTCUTS[node.tag](node, law)
@@ -123,9 +187,11 @@ def _not_modeled(elements: Sequence[Node], law: Law) -> str:
         return "a muscle whose gain and bias have different numbers"
     if pulls and (law.length_range is None or not law.length_range[0] < law.length_range[1]):
         return "a muscle without 'lengthrange', which MuJoCo's compiler finds by a simulation: write it"
-    if any(node.number("delay", 0.0) != 0 for node in elements):
-        return "an actuator with a delay"
-    return ""
+    if law.delay > 0 and (law.interpolation == "cubic" or law.samples > MOST_DELAY):
+        return f"an actuator with a delay of more than {MOST_DELAY} samples, or with cubic interpolation"
+    if len(law.inputs) > 1 and (law.has_damping_ratio or law.slew):
+        return f"a <{law.kind}> with several inputs and 'dampratio' or a limit of their rate"
+    return f"a <{law.kind}> with a limit of the rate of its input" if law.slew else ""
 
 
 def _general(node: Node, law: Law) -> None:
@@ -196,19 +262,69 @@ def _servo(node: Node, law: Law) -> None:
 
 
 def _pid(node: Node, law: Law) -> None:
-    """A servo of position with an integral."""
+    """A servo of position and velocity, with an integral and a force that is added."""
     law.integral = node.number("ki", law.integral)
     most = node.number("imax", law.windup if math.isfinite(law.windup) else 0.0)
     law.windup = most if most > 0 else math.inf
     _servo(node, law)
-    low_high = node.numbers("posrange", 2)
-    if low_high is not None:
-        law.control_range, law.control_limited = (low_high[0], low_high[1]), "true"
-    law.inputs, law.slew = node.get("input") or law.inputs, node.number("slewmax", law.slew)
-    if law.inputs != "pos":
-        law.refused = "a <pid> whose input is not 'pos' alone"
-    elif law.slew != 0:
-        law.refused = "a <pid> with 'slewmax'"
+    law.inputs = _inputs(node, "pos vel", INPUTS[:3]) if node.get("input") is not None else law.inputs or INPUTS[:2]
+    law.slew = node.number("slewmax", law.slew)
+    for name in INPUTS[:3]:
+        low_high = node.numbers(f"{name}range", 2)
+        if low_high is not None:
+            law.input_ranges[name] = low_high[0], low_high[1]
+    if law.inputs[0] in law.input_ranges:
+        law.control_range, law.control_limited = law.input_ranges[law.inputs[0]], "true"
+    _without_position(law)
+
+
+def _inputs(node: Node, usual: str, known: tuple[str, ...]) -> tuple[str, ...]:
+    """Commands that an actuator has."""
+    names = (node.get("input") or usual).split()
+    unknown = next((name for name in names if name not in known), None)
+    if unknown is not None or names != [name for name in known if name in names]:
+        raise node.error(f"attribute 'input' is some of {' '.join(known)}, in this order, not '{' '.join(names)}'")
+    return tuple(names)
+
+
+def _without_position(law: Law) -> None:
+    """The gain of the first command, where that is no position."""
+    if law.inputs[0] != "pos":
+        law.gain[0] = -law.bias[2] if law.inputs[0] == "vel" else 1.0
+
+
+def _dcmotor(node: Node, law: Law) -> None:
+    """A motor driven by a voltage, ``K/R (u - K r)``, or by a controller of its current, which is a <pid> then."""
+    for name, count in _ELECTRIC.items():
+        entries = node.numbers(name, *range(1, count + 1))
+        if entries is not None:
+            law.electric[name] = (*entries, *(0.0,) * (count - len(entries)))
+    inputs = node.get("input")
+    law.inputs = law.inputs or ("voltage",)
+    if inputs is not None:
+        law.inputs = () if inputs == "none" else _inputs(node, "voltage", INPUTS)
+    said = {name: law.electric.get(name, (0.0,) * count) for name, count in _ELECTRIC.items()}
+    voltage, stall, speed = said["nominal"]
+    both = [constant for constant in said["motorconst"] if constant > 0]
+    K = math.prod(both) ** (1 / len(both)) if both else voltage / speed if speed > 0 else 0.0
+    R = said["resistance"][0] or (K * voltage / stall if stall > 0 else 0.0)
+    kp, ki, kd, slew, most, highest = said["controller"]
+    further = next((name for name in ("inductance", "thermal", "cogging", "lugre") if any(said[name])), "")
+    controlled = any(name != "voltage" for name in law.inputs)
+    _set(law, [1.0, 0.0, 0.0], [0.0, 0.0, 0.0], bias_type="affine")
+    law.slew = slew
+    if R <= 0 or K <= 0:
+        law.refused = "a <dcmotor> without 'nominal', or 'resistance' and 'motorconst', above zero"
+    elif further or highest or not law.inputs:
+        law.refused = f"a <dcmotor> with '{further}'" if further else "a <dcmotor> with Vmax, or without inputs"
+    else:
+        law.voltage_gain = K / R
+        law.bias = [0.0, -kp, -kd] if controlled else [0.0, 0.0, -K * K / R]
+        law.gain[0] = {"pos": kp, "vel": kd, "ff": 1.0, "voltage": K / R}[law.inputs[0]]
+        law.integral, law.windup = ki, most if most > 0 else math.inf
+        torque, current, _ = said["saturation"]
+        largest = torque or K * current
+        law.force_range = (-largest, largest) if largest > 0 else None
 
 
 def _cylinder(node: Node, law: Law) -> None:
@@ -258,4 +374,5 @@ _SHORTCUTS: dict[str, Callable[[Node, Law], None]] = {
     "pid": _pid,
     "muscle": _muscle,
     "adhesion": _adhesion,
+    "dcmotor": _dcmotor,
 }

@@ -49,6 +49,8 @@ class Settings:
     """Whether inertias of meshes are exact unless they say otherwise."""
     fit_bounds: bool
     """Whether primitives are fitted to the bounding boxes of meshes."""
+    timestep: float
+    """Of steps, in s."""
     gravity: tuple[float, float, float]
     constraints: bool
     """Whether equalities are switched on."""
@@ -192,6 +194,7 @@ def read_settings(document: MjcfDocument) -> Settings:
         balance=compiler.choice("balanceinertia", YES_NO, "false") == "true",
         exact_meshes=compiler.choice("exactmeshinertia", YES_NO, "false") == "true",
         fit_bounds=compiler.choice("fitaabb", YES_NO, "false") == "true",
+        timestep=option.number("timestep", 0.002),
         gravity=option.vector("gravity", (0.0, 0.0, -9.81)) if enabled("gravity") else (0.0, 0.0, 0.0),
         constraints=enabled("constraint", "equality"),
         limits=enabled("constraint", "limit"),

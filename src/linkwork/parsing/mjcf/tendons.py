@@ -43,11 +43,26 @@ class MjcfTendon:
     """Names of sites in its path, and of geoms after `OF_GEOM`."""
     springs: bool
     """Whether its spring is at rest in the model as its springs are drawn, and not at lengths that are written."""
+    armature: float
+    """Its inertia, in kg or kg m²."""
 
     @property
     def name(self) -> str:
         """Its name."""
         return self.node.get("name") or ""
+
+    def several_joints(self, where: Node, what: str) -> Exception:
+        """The error for inertia on a tendon that couples joints by it.
+
+        Args:
+            where: The element.
+            what: The inertia.
+        """
+        return where.error(
+            f"{what} is supported on fixed tendons over one joint, of which it is armature; tendon '{self.name}' is "
+            f"{'spatial' if self.tendon.is_spatial else f'over {len(self.tendon.joints)} joints'}",
+            UnsupportedFeature,
+        )
 
     def known(self, where: Node) -> Tendon:
         """The tendon, for an equality; an `UnsupportedFeature` where it wraps around a geom."""
@@ -109,7 +124,7 @@ class Places:
 def read_tendons(
     document: MjcfDocument, defaults: Defaults, joints: Mapping[str, MjcfJoint], places: Places
 ) -> dict[str, MjcfTendon]:
-    """All tendons by name; those with inertia are an `UnsupportedFeature`."""
+    """All tendons by name; inertia on several joints is an `UnsupportedFeature`."""
     tendons: dict[str, MjcfTendon] = {}
     elements = list(document.inside("tendon"))
     taken = {node.get("name") for node in elements}
@@ -118,12 +133,12 @@ def read_tendons(
             raise not_understood(bare, "tendon")
         node = defaults.apply(bare, "tendon")
         refuse_unknown(node, "tendon")
-        if node.number("armature", 0.0) != 0:
-            raise node.error("a tendon with inertia ('armature') is not supported", UnsupportedFeature)
         name = node.get("name") or fresh(f"tendon_{k}", taken)
         if name in tendons:
             raise node.error(f"two tendons are called '{name}'")
         tendons[name] = _read(document, node, name, joints, places)
+        if tendons[name].armature and len(tendons[name].tendon.joints) != 1:
+            raise tendons[name].several_joints(node, "the inertia of a tendon ('armature')")
     return tendons
 
 
@@ -143,7 +158,7 @@ def _read(document: MjcfDocument, node: Node, name: str, joints: Mapping[str, Mj
             tendon = _spatial(document, node, name, places, options)
         if not springs:
             tendon = replace(tendon, rest=rest)
-    return MjcfTendon(node.inheriting({"name": name}), tendon, springs)
+    return MjcfTendon(node.inheriting({"name": name}), tendon, springs, node.number("armature", 0.0))
 
 
 def _passive(node: Node, settings: Settings) -> dict[str, Any]:
@@ -171,6 +186,7 @@ def bounds(node: Node, limited: str, range: str, settings: Settings) -> tuple[fl
 def _coefficients(document: MjcfDocument, node: Node, joints: Mapping[str, MjcfJoint]) -> dict[str, float]:
     coefficients: dict[str, float] = {}
     for part in document.children(node, "joint"):
+        refuse_unknown(part, "joint of a tendon")
         joint = scalar_joint(joints, part.text("joint"), part)
         if joint.name in coefficients:
             raise part.error(f"joint '{joint.name}' is in this tendon twice")
@@ -182,6 +198,7 @@ def _spatial(document: MjcfDocument, node: Node, name: str, places: Places, opti
     """A tendon through sites and around geoms."""
     branches: list[tuple[float, list[str | Wrap]]] = [(1.0, [])]
     for part in document.children(node):
+        refuse_unknown(part, f"{part.tag} of a tendon")
         if part.tag == "site":
             branches[-1][1].append(part.text("site"))
         elif part.tag == "pulley":

@@ -169,6 +169,8 @@ def _sort(item: Item, body: Body, defaults: Defaults, childclass: str | None) ->
         if body.parent is None:
             raise node.error(f"the world has no <{node.tag}>")
         refuse_unknown(node)
+    if kind == "site":
+        refuse_unknown(node)
     items = body.items.setdefault(kind, [])
     if kind == "inertial" and items:
         raise node.error(f"a body has one <inertial>; the first is on line {items[0].node.line}")
