@@ -25,6 +25,14 @@ def at_least(ours: Sequence[float | None], printed: Sequence[float], part: float
     return verdict(sum(a >= part * b for a, b in known), len(known))
 
 
+def held_on(held: Mapping[str, bool]) -> str:
+    """On how many systems a statement holds, and on which it does not."""
+    if not held:
+        return UNKNOWN
+    others = ", ".join(system for system, holds in held.items() if not holds)
+    return f"{sum(held.values())} of {len(held)} systems" + (f" (not {others})" if others else "")
+
+
 class Found:
     """Results of the studies."""
 
@@ -127,7 +135,7 @@ class Found:
         for measure, name in verdicts.MEASURES.items():
             found = verdicts.orders(self.results["constrained"], table, measure)
             if found:
-                parts.append(f"{name} {sum(o.same for o in found)} of {len(found)}")
+                parts.append(f"{name} {held_on({o.system: o.same for o in found})}")
         return "order of methods as printed: " + (", ".join(parts) if parts else UNKNOWN)
 
     def span(self, numbers: Sequence[float | None], form: str = ".2f") -> str:
