@@ -3,15 +3,18 @@
 
 An element has coordinates ``x(q)``: sums of joint coordinates, distances of points, components of the pose of one frame
 in another. Its law is a tape (`functions`) of time, ``x`` and ``x'`` that gives the forces ``f`` along them; the
-torques are ``J' f`` with ``x' = J v``. No Jacobian is made: rates are those of points, forces are wrenches on bodies,
-and one sweep to the root makes torques of all of them.
+torques are ``J' f`` with ``x' = J v``. No Jacobian is made: velocities and wrenches are those about the world's origin,
+so that nothing is shifted on the way to the root. A distance is a line ``(m; d)``, direction and moment about that
+origin: it gives the rate ``m · (w2 - w1) + d · (u2 - u1)``, and the wrench ``f (m; d)`` on one body, its opposite on
+the other.
 
 | symbol     | meaning                                                                            |
 |------------|------------------------------------------------------------------------------------|
 | fe_E, fe_o | pose of a body in the world                                                        |
-| fe_w, fe_u | its angular velocity and the velocity of its origin, in the world's axes           |
-| fe_f       | wrench of the elements on it, about its origin, in the world's axes                 |
-| fe_first, fe_second, fe_along | lever arms of the ends of a distance, and its direction          |
+| fe_w, fe_u | its angular velocity, and its velocity at the world's origin, in the world's axes  |
+| fe_m       | moment about that origin of the axis of its hinge                                   |
+| fe_f       | wrench of the elements on it, about the world's origin                              |
+| fe_line    | moment and direction of the line of a distance                                      |
 | fe_x       | inputs of laws: time, all coordinates, all rates; then forces in place of these    |
 
 Cost: O(n), and a fixed number of operations for each part of a coordinate and each node of a law.
@@ -33,6 +36,8 @@ from linkwork.kernels.spatial import (
     linear,
     rotate,
     scale,
+    set_angular,
+    set_linear,
     set_vector,
     sub,
 )
@@ -47,10 +52,9 @@ FORCE_LAW_WORK: dict[str, Shape] = {
     "fe_o": ("nforce_bodies", 3),
     "fe_w": ("nforce_bodies", 3),
     "fe_u": ("nforce_bodies", 3),
+    "fe_m": ("nforce_bodies", 3),
     "fe_f": ("nforce_bodies", 6),
-    "fe_first": ("ndistances", 3),
-    "fe_second": ("ndistances", 3),
-    "fe_along": ("ndistances", 3),
+    "fe_line": ("ndistances", 6),
     "fe_x": ("nforce_inputs",),
     "fe_tape": ("nlaw",),
     "fe_dtrig": ("nlaw",),
@@ -72,15 +76,20 @@ def element_poses(tree: Array, w: Array, q: Array, v: Array) -> None:
         joint_transform(tree, w, i, q)
         pose_from_parent(tree, w, i, w.fe_E[h], w.fe_o[h], w.fe_E[i], w.fe_o[i])
         omega = (w.fe_w[h, 0], w.fe_w[h, 1], w.fe_w[h, 2])
-        u = add(w.fe_u[h], cross(omega, sub(w.fe_o[i], w.fe_o[h])))
+        u = (w.fe_u[h, 0], w.fe_u[h, 1], w.fe_u[h, 2])
         if tree.kind[i] == REVOLUTE:
-            omega = add(omega, scale(v[tree.iv[i]], column(w.fe_E[i], 2)))
+            z = column(w.fe_E[i], 2)
+            m = cross(w.fe_o[i], z)
+            omega = add(omega, scale(v[tree.iv[i]], z))
+            u = add(u, scale(v[tree.iv[i]], m))
+            set_vector(m, w.fe_m[i])
         else:
             for k in range(dof_of(tree.kind[i])):
                 axis = axis_of(tree.kind[i], k)
                 moved = scale(v[tree.iv[i] + k], column(w.fe_E[i], axis % 3))
                 if axis < 3:
                     omega = add(omega, moved)
+                    u = add(u, cross(w.fe_o[i], moved))
                 else:
                     u = add(u, moved)
                 if tree.kind[i] == HELICAL:
@@ -98,13 +107,13 @@ def element_point(w: Array, i: int, at: Vector) -> tuple[Scalar, Scalar, Scalar]
 @kernel
 def point_velocity(w: Array, i: int, p: Vector) -> tuple[Scalar, Scalar, Scalar]:
     """Velocity of the point of body ``i`` that is at ``p``."""
-    return add(w.fe_u[i], cross(w.fe_w[i], sub(p, w.fe_o[i])))
+    return add(w.fe_u[i], cross(w.fe_w[i], p))
 
 
 @kernel
 def apply_force(w: Array, i: int, p: Vector, force: Vector) -> None:
     """A force on body ``i`` at the point ``p``."""
-    add_to(cross(sub(p, w.fe_o[i]), force), force, w.fe_f[i])
+    add_to(cross(p, force), force, w.fe_f[i])
 
 
 @kernel
@@ -124,17 +133,17 @@ def element_coordinates(tree: Array, w: Array, q: Array, v: Array) -> None:
         c = tree.distance_coordinate[s]
         i = tree.distance_first_body[s]
         j = tree.distance_second_body[s]
-        first = rotate(w.fe_E[i], tree.distance_first[s])
-        second = rotate(w.fe_E[j], tree.distance_second[s])
-        d = sub(add(w.fe_o[j], second), add(w.fe_o[i], first))
-        span = distance_of(d)
-        along = scale(1.0 / span, d)
-        rate = sub(add(w.fe_u[j], cross(w.fe_w[j], second)), add(w.fe_u[i], cross(w.fe_w[i], first)))
+        first = element_point(w, i, tree.distance_first[s])
+        second = element_point(w, j, tree.distance_second[s])
+        gap = sub(second, first)
+        span = distance_of(gap)
+        d = scale(1.0 / span, gap)
+        m = cross(first, d)
+        turning = dot(m, sub(w.fe_w[j], w.fe_w[i]))
         x[1 + c] += span
-        x[1 + n + c] += dot(along, rate)
-        set_vector(first, w.fe_first[s])
-        set_vector(second, w.fe_second[s])
-        set_vector(along, w.fe_along[s])
+        x[1 + n + c] += turning + dot(d, sub(w.fe_u[j], w.fe_u[i]))
+        set_angular(m, w.fe_line[s])
+        set_linear(d, w.fe_line[s])
     for p in range(tree.nbushings):
         bushing_coordinates(tree, w, p)
 
@@ -214,10 +223,11 @@ def apply_elements(tree: Array, w: Array, tau: Array) -> None:
     for s in range(tree.ndistances):
         i = tree.distance_first_body[s]
         j = tree.distance_second_body[s]
-        force = scale(f[tree.distance_coordinate[s]], w.fe_along[s])
-        add_to(cross(w.fe_second[s], force), force, w.fe_f[j])
-        back = scale(-1.0, force)
-        add_to(cross(w.fe_first[s], back), back, w.fe_f[i])
+        along = f[tree.distance_coordinate[s]]
+        for k in range(6):
+            part = along * w.fe_line[s, k]
+            w.fe_f[j, k] += part
+            w.fe_f[i, k] -= part
     for p in range(tree.nbushings):
         c = tree.bushing_coordinate[p]
         i = tree.bushing_first_body[p]
@@ -246,17 +256,17 @@ def element_torques(tree: Array, w: Array, tau: Array) -> None:
         force = linear(w.fe_f[i])
         moment = angular(w.fe_f[i])
         if tree.kind[i] == REVOLUTE:
-            tau[tree.iv[i]] += dot(moment, column(w.fe_E[i], 2))
+            tau[tree.iv[i]] += dot(moment, column(w.fe_E[i], 2)) + dot(force, w.fe_m[i])
         else:
             for k in range(dof_of(tree.kind[i])):
                 axis = axis_of(tree.kind[i], k)
                 z = column(w.fe_E[i], axis % 3)
-                x = dot(moment, z) if axis < 3 else dot(force, z)
+                x = dot(moment, z) + dot(force, cross(w.fe_o[i], z)) if axis < 3 else dot(force, z)
                 if tree.kind[i] == HELICAL:
                     x = x + tree.pitch[i] * dot(force, z)
                 tau[tree.iv[i] + k] += x
         if h > 0:
-            add_to(add(moment, cross(sub(w.fe_o[i], w.fe_o[h]), force)), force, w.fe_f[h])
+            add_to(moment, force, w.fe_f[h])
 
 
 @kernel
