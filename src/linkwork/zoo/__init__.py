@@ -27,6 +27,7 @@ from linkwork.zoo.humanoids import humanoid_fallen, humanoid_standing, small_hum
 from linkwork.zoo.linkages import HOLY_NUMBERS, five_bar, four_bar, four_bar_cart_pole, jansen, slider_crank, watt
 from linkwork.zoo.platforms import delta, delta_pose, stewart, stewart_pose
 from linkwork.zoo.quadrupeds import quadruped, quadruped_fallen, quadruped_standing
+from linkwork.zoo.ratchets import ratchet
 from linkwork.zoo.robots_on_ground import cassie_on_ground, digit_on_ground, go2_on_ground, on_ground
 from linkwork.zoo.round_scenes import (
     RAISED,
@@ -98,6 +99,7 @@ __all__ = [
     "random_loops",
     "random_placement",
     "random_tree",
+    "ratchet",
     "rattleback",
     "resting",
     "robots_on_pyramid",
