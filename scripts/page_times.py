@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Time live pages in Chromium: ``python scripts/page_times.py [PAGE.html ...] [--seconds 8]``.
+"""Time live pages in Chromium: ``python scripts/page_times.py [PAGE.html ...] [--seconds 8] [--load]``.
 
 Prints frames a second, the time between frames (median and 95th percentile), and the CPU time of a frame: the steps
 (worker), the page's script, and the browser's processes, for pages drawn by WebGL and without. Without files, pages of
 a four-bar and of Cassie are written and timed; Cassie is there where its model is (``LINKWORK_MODELS``).
+With ``--load`` it prints sizes and the time from opening a page to its first frame, the best and the worst of five.
 """
 
 from __future__ import annotations
@@ -28,6 +29,11 @@ COUNTED = """() => {
   const again = (now) => { seen.push([now, linkwork.work, linkwork.drawing]); requestAnimationFrame(again); };
   requestAnimationFrame(again);
 }"""
+FIRST_FRAME = """const again = () => {
+  if (window.linkwork && linkwork.state && linkwork.drawing > 0) window.shown = performance.now();
+  else requestAnimationFrame(again);
+};
+requestAnimationFrame(again);"""
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -92,6 +98,18 @@ def timed(browser: Any, path: Path, drawing: str, seconds: float) -> str:
     return f"| {path.stem} | {drawing} | " + " | ".join(f"{number:.1f}" for number in (*numbers, *spans)) + " |"
 
 
+def loaded(browser: Any, path: Path) -> float:
+    """Milliseconds from opening a page to its first frame."""
+    page = browser.new_context(viewport={"width": SIZE[0], "height": SIZE[1]}).new_page()
+    page.add_init_script(FIRST_FRAME)
+    page.goto(path.resolve().as_uri())
+    while not page.evaluate("Boolean(window.shown)"):
+        page.wait_for_timeout(50)
+    shown = float(page.evaluate("shown"))
+    page.context.close()
+    return shown
+
+
 def main() -> None:
     """Time pages."""
     from playwright.sync_api import sync_playwright
@@ -100,10 +118,21 @@ def main() -> None:
     words.add_argument("pages", nargs="*", type=Path)
     words.add_argument("--seconds", type=float, default=8.0)
     words.add_argument("--drawing", nargs="+", choices=("canvas", "webgl"), default=["canvas", "webgl"])
+    words.add_argument("--load", action="store_true", help="time the first frame alone")
     given = words.parse_args()
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
         files = given.pages or pages(Path(folder))
         where = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))))
+        if given.load:
+            browser = driver.chromium.launch(executable_path=where, headless=True, args=SWITCHES)
+            print("| page | kB | first frame, ms | worst of five, ms |\n|---|---:|---:|---:|")
+            for path in files:
+                times = sorted(loaded(browser, path) for _ in range(5))
+                print(
+                    f"| {path.stem} | {path.stat().st_size / 1000:.0f} | {times[0]:.0f} | {times[-1]:.0f} |", flush=True
+                )
+            browser.close()
+            return
         print("| page | drawn by | frames a second | median, ms | 95 %, ms | worker | script | page | graphics |")
         print("|---|---|---:|---:|---:|---:|---:|---:|---:|")
         for path in files:

@@ -181,7 +181,7 @@ _WORDS = {
     "inverse": (
         "Projected RNEA is `G' rnea(G y'' + g)` with dense products, kinematics done once; in a specialized program "
         "zeros of `G` cost nothing, and it is C-RNEA, operation by operation. Times are of calls: those of C-RNEA also "
-        "return constraint forces and check pivots in Python, which takes as long as such a program. "
+        "check in Python that the accelerations keep loops closed, which takes longer than such a program. "
         "`rnea` with loops cut gives torques of all joints, rotors and links, as if nothing tied them. What the paper "
         "calls approximate is the tree without rotors, with what they reflect on the diagonal: here `approximate`, and "
         "beside it `rnea` of the bare tree."

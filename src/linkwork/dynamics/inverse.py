@@ -163,10 +163,6 @@ class InverseDynamics(BaseEvaluator):
         elif limits or max_gap is not None:
             raise InputError("limits and max_gap are for contacts that bear load: say contacts=True")
         self.passive = bool(passive)
-        self._exact = method == "auto" and bound
-        """Whether accelerations that constraints do not allow are an error."""
-        self._spreads = self.method in ("actuated", "least")
-        """Whether several joints share what pushes."""
         if self.method == "actuated" and self.bearing is None and not len(driven_dofs(robot)):
             raise UnsupportedFeature(f"robot '{robot.name}' has no actuated joint; mark some, or use method 'least'")
         if self.method == "approximate" and (reason := not_a_transmission(robot)) is not None:
@@ -187,6 +183,16 @@ class InverseDynamics(BaseEvaluator):
                 raise InputError(f"{name} is a parameter, and passive=False leaves springs and dampers out")
         if self.parameters and self.method == "approximate":
             raise UnsupportedFeature("approximate has no parameters as inputs: 'cluster' has")
+
+    @property
+    def _exact(self) -> bool:
+        """Whether accelerations that constraints do not allow are an error."""
+        return self.recipe()["method"] == "auto" and any(c.enabled for c in self.robot.constraints)
+
+    @property
+    def _spreads(self) -> bool:
+        """Whether several joints share what pushes."""
+        return self.method in ("actuated", "least")
 
     @property
     def _unreachable(self) -> float:
@@ -271,8 +277,6 @@ class InverseDynamics(BaseEvaluator):
         self, state: Sequence[Any], wrenches: Any, given: Any, out: Any, parameters: Mapping[str, Any]
     ) -> list[Any]:
         """All outputs but the last, of a method that honors constraints."""
-        if self.bearing is None and wrenches is None and given is None and not parameters:  # the fast path
-            return evaluated(self, state, out, self._verify)
         named = {}
         if self.bearing is None and given is not None:
             raise InputError("contact points are for contacts that bear load: say contacts=True")
@@ -281,6 +285,8 @@ class InverseDynamics(BaseEvaluator):
             if self.bearing.limits_vary:
                 limits, settings = torque_limits(self.robot, *state[:2]), self.execution.held["settings"]
                 named["settings"] = with_torque_limits(settings[:BALANCE_SETTINGS], self.program.tree, limits)
+        elif wrenches is None and not parameters:  # the fast path for one state
+            return evaluated(self, state, out, self._verify)
         return evaluated(self, self.input_arrays((*state, wrenches), named, parameters), out, self._verify)
 
     def __call__(
