@@ -31,6 +31,8 @@ from linkwork.kernels.parametrized import parametrized
 from linkwork.kernels.records import Entry, view_of
 from linkwork.kernels.scalar import any_below, each_lane, fma, kernel, rint, sincos, some_below, sqrt, unpack, where
 from linkwork.kernels.steps.rollouts import rollout
+from linkwork.kernels.tree.hybrid import with_prescribed_rows
+from linkwork.model.motor_parameters import MOTOR_PARAMETERS
 from linkwork.plans.layout import Layout
 from tests.support.kernel_backends import HEAD, SCALAR, compiled, plain, specialized, written
 
@@ -70,6 +72,7 @@ PARAMETRIZED = [
     parametrized(
         ALGORITHMS["euler_aba_driven"], ("armature", "damping", "stiffness", "rest", "actuator_gain", "actuator_bias")
     ),
+    parametrized(ALGORITHMS["euler_aba_driven"], tuple(MOTOR_PARAMETERS)),
     parametrized(ALGORITHMS["contact_newton"], ("friction", "contact_friction", "contact_size")),
     parametrized(ALGORITHMS["lcaba"], ("mocap",)),
     parametrized(ALGORITHMS["reduced_step"], ("contact_friction", "contact_size", "mocap", "time")),
@@ -113,7 +116,7 @@ def test_every_algorithm_is_well_formed_and_every_kernel_of_the_package_is_part_
 
     monkeypatch.setattr(Unit, "function", function)
     machine = llvm.machine()
-    for one in (*ALGORITHMS.values(), *PARAMETRIZED):
+    for one in (*ALGORITHMS.values(), *PARAMETRIZED, with_prescribed_rows(ALGORITHMS["lcaba"])):
         llvm.parsed(native.module(one, SCALAR), machine)
     for name in ("pv", "aba_derivatives", "reduced_step", "euler_reduced_step"):
         native.module(ALGORITHMS[name], Type("float64", 2))  # lines of four numbers and orders are text in lanes alone

@@ -15,6 +15,7 @@ import linkwork as lw
 from linkwork.dynamics import delassus, forward, inverse, operational
 from linkwork.dynamics import impact as impulse
 from linkwork.simulation.stepper import INTEGRATORS
+from linkwork_benchmarks.reflow import reflowed
 from linkwork_benchmarks.scenes import LQR_TABLE
 from tests.support import REPOSITORY
 
@@ -128,6 +129,8 @@ def test_links_between_pages_resolve(page: Path) -> None:
     for target in re.findall(r"(?<!!)\[[^]]*\]\(([^)]+)\)", text_of(page)):
         name, _, anchor = target.partition("#")
         assert "://" not in target
+        if name.startswith("../live/"):
+            continue  # made with the site, whose strict build follows it
         other = (page.parent / name).resolve() if name else page
         assert other.exists(), f"{page.name} links to {target}"
         if anchor:
@@ -166,7 +169,8 @@ def test_counts_in_sentences_are_current(page: str, method: str, system: str) ->
 
 @pytest.mark.parametrize("page", algorithm_tables.MEASURED)
 def test_measured_numbers_are_those_of_the_result_files(page: str) -> None:
-    assert block(DOCS / "concepts" / "algorithms" / f"{page}.md", "measured") == algorithm_tables.MEASURED[page]()
+    text = algorithm_tables.MEASURED[page]()
+    assert block(DOCS / "concepts" / "algorithms" / f"{page}.md", "measured") == reflowed(text)
 
 
 def words_of(picture: Path) -> list[str]:
@@ -219,12 +223,12 @@ def test_performance_page_without_some_results(tmp_path: Path) -> None:
 
 def test_performance_page_says_where_it_is_slower() -> None:
     """Every bar that the benchmarks' page says is missed is on it."""
-    missed = [
-        line
-        for line in text_of(DOCS / "internals" / "benchmarks.md").splitlines()
-        if "≥" in line and "**missed**" in line
-    ]
-    page = text_of(PERFORMANCE)
+
+    def items(page: Path) -> list[str]:
+        return [" ".join(item.split()) for item in re.split(r"^- |\n\n", text_of(page), flags=re.MULTILINE)]
+
+    missed = [item for item in items(DOCS / "internals" / "benchmarks.md") if "≥" in item and "**missed**" in item]
+    page = " ".join(items(PERFORMANCE))
     assert missed
-    for line in missed:
-        assert line.removeprefix("- ") in page
+    for item in missed:
+        assert item in page

@@ -47,7 +47,7 @@ CLAIMS: dict[str, tuple[str, ...]] = {
     "16_all_methods": (r"lcaba +\d+e-\d+ +\d", r"ltl +the constraints .* are not independent", r"auto takes \w+"),
     "17_million_states": (r"at once, all cores +[\d.]+ s", r"equal to the last bit", rf"{TINY} Nm are left"),
     "18_kernel_controller": (
-        r"as a kernel: [\d.]+ µs a step, crank at (0\.8468207\d\d)\nin Python: [\d.]+ µs a step, crank at \1",
+        r"as a kernel: [\d.]+ µs a step, crank at (0\.8466685\d\d)\nin Python: [\d.]+ µs a step, crank at \1",
         r"resumed to the last bit: True",
         r"1000 robots>: targets and cranks correlate by 1\.00",
         r"KernelError: .*18_kernel_controller\.py:\d+ in kernel 'switching': floats are not compared",

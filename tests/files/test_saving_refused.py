@@ -39,6 +39,12 @@ def arm(**options: Any) -> lw.Mechanism:
 
 PARTS: dict[str, tuple[Any, str, str, str]] = {
     "planar": (lambda: arm(type=lw.joints.Planar("z")), "mjcf", "joint 'elbow': MJCF has no planar joint", "URDF can"),
+    "range of a ball joint": (
+        lambda: arm(type=lw.joints.Spherical(), angle=0.7),
+        "urdf",
+        "joint 'elbow': limits of position of a spherical joint",
+        "MJCF can",
+    ),
     "helical": (
         lambda: arm(type=lw.joints.Helical("z", 0.1)),
         "mjcf",
@@ -236,7 +242,7 @@ def test_every_field_of_a_model_is_saved_or_refused() -> None:
         "elimination_order contacts base_inertia tendons activations commands mocap sensors medium time forces",
         TreeJoint: "name type parent child placement limits armature damping friction stiffness rest "
         "actuated independent soft_limit soft_friction stiffness_terms damping_terms",
-        Limits: "lower upper velocity effort actuation",
+        Limits: "lower upper velocity effort actuation angle",
         Actuator: "name joint gear limits gain bias force_limits also refused tendon dynamics time_constant "
         "activation_limits early muscle motor body",
         Tendon: "name joints path stiffness damping rest limits friction offset force_limits stop transmission "

@@ -85,17 +85,6 @@ def test_what_motors_and_the_hand_feel() -> None:
     assert body_masses(ball, ball.neutral())[0] == pytest.approx(mass, rel=1e-9)
 
 
-TIMES = """new Promise((done) => {
-  const times = [];
-  const again = () => {
-    times.push([linkwork.work, linkwork.drawing]);
-    times.length < 30 ? requestAnimationFrame(again) : done(times);
-  };
-  again();
-})"""
-"""Milliseconds of steps and of drawing of thirty frames."""
-
-
 # In a browser ----------------------------------------------------------------------------------------------------
 
 
@@ -334,12 +323,11 @@ def test_keys_touch_and_dark(browser: Any, tmp_path: Path) -> None:
     opened.close()
 
 
-def test_cassie_runs_in_real_time(browser: Any, tmp_path: Path) -> None:
-    """Steps and script of most frames take less than the 16 ms that a frame lasts; how many come is the machine's."""
+def test_cassie_runs(browser: Any, tmp_path: Path) -> None:
+    """Its loops hold with forces, and rods that are free to spin are left out; scripts/page_times.py has its times."""
     cassie = lw.load(model_file("cassie/cassie_nomesh.xml"), contacts=False)
     opened = Opened(browser, cassie.save_html(tmp_path / "cassie.html", live=True), "?draw=canvas")
     opened.until("linkwork.state.time > 1")
-    assert np.median(opened.page.evaluate(TIMES), axis=0).sum() < 16.0
     opened.pause()
     held = described(tmp_path / "cassie.html")
     assert len(opened.state()["q"]) == len(held["q"]) == cassie.nq - 7
