@@ -70,7 +70,7 @@ PARTS: dict[str, tuple[Any, str, str, str]] = {
     "loop": (
         lambda: arm().constrained(lw.constraints.Point("wrist", "world", name="pin")),
         "urdf",
-        "'pin': URDF by its standard has trees and mimics",
+        "'pin': standard URDF has no constraints other than mimics",
         "SDF, dialect='pinocchio', dialect='urdfdom' and dialect='linkwork' can",
     ),
     "armature in URDF": (lambda: arm(armature=1.0), "urdf", "'elbow': armature", "SDF and dialect='linkwork' can"),
@@ -85,13 +85,13 @@ PARTS: dict[str, tuple[Any, str, str, str]] = {
         lambda: arm().constrained(lw.constraints.JointLock("elbow", name="held", time_constant=0.1)),
         "urdf",
         "JointLock 'held': gains",
-        "a .json file can say it",
+        "A .json file can",
     ),
     "compliance": (
         lambda: arm().constrained(lw.constraints.JointLock("elbow", name="held", compliance=2.0)),
         "mjcf",
         "JointLock 'held': compliance",
-        "a .json file can say it",
+        "A .json file can",
     ),
     "disabled": (
         lambda: arm().constrained(lw.constraints.JointLock("elbow", name="held", enabled=False)),
@@ -103,13 +103,13 @@ PARTS: dict[str, tuple[Any, str, str, str]] = {
         lambda: arm().constrained(lw.constraints.Follows("elbow", "turn", np.sin, name="cam")),
         "mjcf",
         "'cam': MJCF has no equality for a Follows",
-        "a .json file can say it",
+        "A .json file can",
     ),
     "contacts": (
         lambda: arm().with_contacts(lw.contact.ContactShape("tip", "wrist", lw.shapes.Sphere(0.1)), restitution=0.5),
         "mjcf",
         "contact 'ground:tip': the restitution",
-        "a .json file can say it",
+        "A .json file can",
     ),
     "tendons": (
         lambda: replace(arm(), tendons=(lw.tendons.Tendon("rope", joints={"elbow": 1.0}, stiffness=1.0),)),
@@ -236,7 +236,7 @@ def test_every_field_of_a_model_is_saved_or_refused() -> None:
         "elimination_order contacts base_inertia tendons activations commands mocap sensors medium time forces",
         TreeJoint: "name type parent child placement limits armature damping friction stiffness rest "
         "actuated independent soft_limit soft_friction stiffness_terms damping_terms",
-        Limits: "lower upper velocity effort actuation",
+        Limits: "lower upper velocity effort actuation angle",
         Actuator: "name joint gear limits gain bias force_limits also refused tendon dynamics time_constant "
         "activation_limits early muscle motor body",
         Tendon: "name joints path stiffness damping rest limits friction offset force_limits stop transmission "

@@ -132,7 +132,7 @@ class _Problem:
         self.tasks = [task for task in tasks if isinstance(task, FrameTask | CenterOfMassTask)]
         if len(postures) + len(self.tasks) != len(tasks) or len(postures) > 1 or not tasks:
             raise InputError(
-                "inverse kinematics takes one task or more, FrameTask, CenterOfMassTask, and at most one PostureTask; "
+                "inverse kinematics needs at least one FrameTask or CenterOfMassTask, and at most one PostureTask; "
                 f"found {', '.join(type(task).__name__ for task in tasks) or 'none'}"
             )
         names = [task.name for task in self.tasks]

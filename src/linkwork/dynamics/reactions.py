@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.errors import InputError, UnknownName, UnsupportedFeature
-from linkwork.inputs import among
+from linkwork.inputs import among, at_most_three, plural
 from linkwork.kernels.constrained.constraints import CONSTRAINT_WRENCHES
 from linkwork.model.computed import computed_once
 from linkwork.model.constraints import WORLD, Coupling, Pair
@@ -84,6 +84,10 @@ class Reactions(Mapping[str, Array]):
 
     def __len__(self) -> int:
         return len(self.robot.joints) + len(self.robot.constraints)
+
+    def __repr__(self) -> str:
+        states = plural(int(np.prod(self.q.shape[:-1])), "state")
+        return f"<Reactions of '{self.robot.name}' in {states}: {at_most_three(list(self))}>"
 
     def __getitem__(self, name: str) -> Array:
         robot = self.robot

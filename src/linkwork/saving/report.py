@@ -126,17 +126,17 @@ def described(refusals: Iterable[Refusal], able: dict[tuple[str, str], list[str]
     for (kind, what, formats), places in groups.items():
         different = list(dict.fromkeys(places))
         more = f" and {len(different) - _NAMED} more" if len(different) > _NAMED else ""
-        drop = f", drop=['{kind}'] leaves it out" if able is not None and kind in DROPPABLE else ""
-        hint = f" ({formats}{drop})" if formats or drop else ""
+        drop = f"; drop=['{kind}'] leaves it out" if able is not None and kind in DROPPABLE else ""
+        hint = f". {formats}{drop}" if formats else ""
         said.append(f"{', '.join(different[:_NAMED])}{more}: {what}{hint}")
-    return "; ".join(said)
+    return "; ".join(said) if able is None else ". ".join(said)
 
 
 def _able(formats: list[str]) -> str:
     if not formats:
-        return "a .json file can say it"
+        return "A .json file can"
     *others, last = formats
-    return f"{', '.join(others)} and {last} can say it" if others else f"{last} can say it"
+    return f"{', '.join(others)} and {last} can" if others else f"{last} can"
 
 
 def unsaid_of_surfaces(surface: Surface, *said: str) -> list[str]:

@@ -236,5 +236,5 @@ def refuse_constraint(constraint: Constraint, report: Report, dialect: Dialect) 
     """
     what = f"{dialect.shown} has no {type(constraint).__name__} such as this"
     if dialect.loops == "refused":
-        what = "URDF by its standard has trees and mimics, no loops and no other constraints"
+        what = "standard URDF has no constraints other than mimics"
     report.refuse("constraints", f"'{constraint.name}'", what)

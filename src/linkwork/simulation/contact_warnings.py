@@ -7,9 +7,9 @@ import warnings
 
 import numpy as np
 
-from linkwork.contact.points import at_most_three, words_of_jam, words_of_overflow
+from linkwork.contact.points import words_of_jam, words_of_overflow
 from linkwork.errors import ModelWarning, StateWarning
-from linkwork.inputs import outer_level, plural
+from linkwork.inputs import at_most_three, outer_level, plural
 from linkwork.model.model import Model
 from linkwork.plans.contact_balls import limited_balls
 from linkwork.quantities.arguments import Array
