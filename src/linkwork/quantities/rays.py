@@ -136,7 +136,7 @@ class Rays(BaseEvaluator):
         check_straight_line(backend, self.shapes, "rays")
 
     def bodies(self, hits: RayHits) -> npt.NDArray[np.str_]:
-        """Names of the links that were hit, ``(...)``; empty where nothing was.
+        """Names of the links that were hit, ``(...)``; empty where a ray hits none.
 
         Args:
             hits: Result of a call.

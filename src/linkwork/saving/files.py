@@ -63,7 +63,7 @@ def model_text(
     dialect: str | None = None,
     package: str | None = None,
 ) -> str:
-    """A model as the text of a file; what the format cannot say is a `CannotSave`.
+    """A model as the text of a file; properties that the format lacks raise `CannotSave`.
 
     Args:
         model: The model.
@@ -92,7 +92,7 @@ def save_model(
     dialect: str | None = None,
     package: str | None = None,
 ) -> None:
-    """Save a model; where something is refused, nothing is written.
+    """Save a model; a refused property raises an error before any file is written.
 
     Args:
         model: The model.

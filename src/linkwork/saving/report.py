@@ -63,7 +63,7 @@ class Refusal:
 
 @dataclass
 class Report:
-    """Collects what a format cannot say of one model.
+    """Collects the properties of one model that a format lacks.
 
     Args:
         format: The format.
@@ -76,7 +76,7 @@ class Report:
     left_out: list[Refusal] = field(default_factory=list)
 
     def refuse(self, kind: str, where: str, what: str) -> None:
-        """Note what changes the dynamics.
+        """Note a property that changes the dynamics.
 
         Args:
             kind: One of `DROPPABLE`, or ``"joints"``, ``"bodies"``, ``"names"``.
@@ -86,7 +86,7 @@ class Report:
         (self.left_out if kind in self.drop else self.refused).append(Refusal(kind, where, what))
 
     def leave_out(self, kind: str, where: str, what: str) -> None:
-        """Note what does not change the dynamics.
+        """Note a property that does not change the dynamics.
 
         Args:
             kind: Kind of property: poses, shapes, surfaces, marks, names, frames, limits.
@@ -112,7 +112,7 @@ def check_drop(drop: Collection[Droppable]) -> frozenset[Droppable]:
 
 
 def described(refusals: Iterable[Refusal], able: dict[tuple[str, str], list[str]] | None = None) -> str:
-    """Refusals in words, those alike together: what, where, and which formats can say it.
+    """The text of refusals, grouped by property: the places, the property, and the formats that have it.
 
     Args:
         refusals: Properties that the format lacks.

@@ -34,7 +34,7 @@ from linkwork.simulation.stepper import Stepper
 
 @dataclass(frozen=True, eq=False)
 class RolloutGradient:
-    """The gradient of a function of recorded states, by what the rollout was given."""
+    """The gradient of a function of recorded states by the inputs of the rollout."""
 
     q: Array
     """By the configuration at the start, in its tangent space, ``(..., nv)``."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Warnings of what steps with contacts did not do, and of dry friction and limits that other steps leave out."""
+"""Warnings of unsolved steps with contacts, and of dry friction and limits that other steps leave out."""
 
 from __future__ import annotations
 

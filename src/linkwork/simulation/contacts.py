@@ -284,7 +284,7 @@ class ContactSeries:
 
 
 class ContactHistory(Mapping[str, ContactSeries]):
-    """Contacts of a trajectory by the names of their pairs, and what solving them left.
+    """Contacts of a trajectory by the names of their pairs, with residuals and counts of unsolved steps.
 
     Args:
         robot: The mechanism.
