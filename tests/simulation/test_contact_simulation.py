@@ -355,10 +355,10 @@ def test_without_contacts_bodies_fall_through_the_ground() -> None:
 @pytest.mark.parametrize(
     ("how", "words"),
     [
-        ({"integrator": "rk4"}, "integrator 'rk4' does not know: use 'euler', or contact=False"),
-        ({"integrator": "dopri5"}, "integrator 'dopri5' does not know"),
-        ({"method": "minimal"}, "method 'minimal' does not know: use 'auto', or contact=False"),
-        ({"method": "ltl"}, "method 'ltl' does not know"),
+        ({"integrator": "rk4"}, "integrator 'rk4' does not support: use 'euler', or contact=False"),
+        ({"integrator": "dopri5"}, "integrator 'dopri5' does not support"),
+        ({"method": "minimal"}, "method 'minimal' does not support: use 'auto', or contact=False"),
+        ({"method": "ltl"}, "method 'ltl' does not support"),
         ({"contact_state": [0.0]}, "contact_state has shape"),
     ],
 )

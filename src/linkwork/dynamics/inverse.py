@@ -161,7 +161,7 @@ class InverseDynamics(BaseEvaluator):
             gap = None if max_gap is None else float(not_negative(max_gap, "max_gap"))
             self.bearing = BearingOptions(bearing, gap, bool(limits))
         elif limits or max_gap is not None:
-            raise InputError("limits and max_gap are for contacts that bear load: say contacts=True")
+            raise InputError("limits and max_gap are for contacts that bear load: pass contacts=True")
         self.passive = bool(passive)
         if self.method == "actuated" and self.bearing is None and not len(driven_dofs(robot)):
             raise UnsupportedFeature(

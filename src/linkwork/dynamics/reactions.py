@@ -312,7 +312,7 @@ def reactions(
     if any(t.is_spatial and (t.is_passive or any(x.tendon == t.name for x in robot.actuators)) for t in robot.tendons):
         unknown = "a spatial tendon that pulls"
     if unknown:
-        raise UnsupportedFeature(f"reactions of '{robot.name}' do not know the forces on bodies of {unknown}")
+        raise UnsupportedFeature(f"reactions of '{robot.name}' do not include the forces on bodies of {unknown}")
     arrays = [np.asarray(x, dtype=np.float64) for x in (q, v, a)]
     lead = np.broadcast_shapes(*(x.shape[:-1] for x in arrays))
     at, rate, moved = (np.broadcast_to(x, (*lead, x.shape[-1])) for x in arrays)

@@ -133,8 +133,8 @@ def torque_limits(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> tuple[Arr
     for actuator in robot.actuators:
         if actuator.motor is not None and actuator.motor.network is not None:
             raise UnsupportedFeature(
-                f"torque_limits: actuator '{actuator.name}' is a network, whose torques over all commands are not "
-                "known; evaluate actuator_torques at the commands in question",
+                f"torque_limits: actuator '{actuator.name}' is a network, whose range of torques is not "
+                "computed; evaluate actuator_torques at single commands",
                 subject=actuator.name,
             )
     J, slope = _actuator_slopes(robot, at, rate)

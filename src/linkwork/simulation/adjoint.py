@@ -194,7 +194,7 @@ class Adjoint:
                 f"Adjoint takes a Stepper; found {type(stepper).__name__}: Adjoint(lw.Stepper(robot, dt=1e-3))"
             )
         if smoothing is not None and not stepper.contact:
-            raise InputError("smoothing is for steps with contacts, which this stepper has none of")
+            raise InputError("smoothing is for steps with contacts, and this stepper has none")
         self.stepper, self.smoothing = stepper, smoothing
         self._vjp = stepper.vjp
         self.inputs = tuple(self._vjp.inputs)

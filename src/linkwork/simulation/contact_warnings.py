@@ -72,7 +72,7 @@ def warn_of_missed_steps(robot: Model, rows: Array, dt: float) -> None:
     if history.jammed.any():
         warnings.warn(
             f"penetration of '{robot.name}' could not be removed in {plural(int(history.jammed.sum()), 'step')} "
-            "(Trajectory.contacts.jammed): shapes overlap that no joint moves apart"
+            "(Trajectory.contacts.jammed): shapes overlap that no joint can separate"
             f"{words_of_jam(robot, history.points)}, and stay as they are; leave these pairs out, or start where they "
             "are apart",
             StateWarning,

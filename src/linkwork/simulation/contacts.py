@@ -98,8 +98,8 @@ def has_contacts(
     for name, value, known in asked:
         if value not in known:
             raise InputError(
-                f"'{robot.name}' has {what}, which {name} '{value}' does not know: use '{known[0]}', or contact=False "
-                f"(--contacts none) {without}"
+                f"'{robot.name}' has {what}, which {name} '{value}' does not support: use '{known[0]}', or "
+                f"contact=False (--contacts none) {without}"
             )
     return True
 
