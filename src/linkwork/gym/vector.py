@@ -369,7 +369,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array], ABC):
         """An array that a method of the environment returned, if it has the shape that is needed."""
         called = f"{type(self).__name__}.{method}() returned {of or 'an array'}"
         try:
-            array = np.asarray(x, dtype=dtype)
+            array: npt.NDArray[Any] = np.asarray(x, dtype=dtype)
         except (TypeError, ValueError):
             raise InputError(f"{called} that is {shown(x)}, needs shape {shape}") from None
         if array.shape != shape:

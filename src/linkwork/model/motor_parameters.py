@@ -35,12 +35,11 @@ class MotorNumber(NamedTuple):
 
 
 def _number(what: str, field: str, has: Callable[[Motor], object]) -> MotorNumber:
-    return MotorNumber(
-        what,
-        has,
-        lambda motor: getattr(motor, field),
-        lambda motor, x: replace(motor, **{field: float(x)}),
-    )
+    def changed(motor: Motor, x: Any) -> Motor:
+        fields: dict[str, Any] = {field: float(x)}
+        return replace(motor, **fields)
+
+    return MotorNumber(what, has, lambda motor: getattr(motor, field), changed)
 
 
 def _frictions(motor: Motor) -> tuple[float, float]:

@@ -94,7 +94,7 @@ class LSTM:
     @property
     def memory(self) -> int:
         """Numbers that are kept from step to step: hidden state and cell state."""
-        return 2 * self.hidden_weights.shape[1]
+        return 2 * int(self.hidden_weights.shape[1])
 
     @property
     def rows(self) -> Floats:

@@ -138,11 +138,11 @@ def element_coordinates(tree: Array, w: Array, q: Array, v: Array) -> None:
         gap = sub(second, first)
         span = distance_of(gap)
         d = scale(1.0 / span, gap)
-        m = cross(first, d)
-        turning = dot(m, sub(w.fe_w[j], w.fe_w[i]))
+        moment = cross(first, d)
+        turning = dot(moment, sub(w.fe_w[j], w.fe_w[i]))
         x[1 + c] += span
         x[1 + n + c] += turning + dot(d, sub(w.fe_u[j], w.fe_u[i]))
-        set_angular(m, w.fe_line[s])
+        set_angular(moment, w.fe_line[s])
         set_linear(d, w.fe_line[s])
     for p in range(tree.nbushings):
         bushing_coordinates(tree, w, p)
