@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Actuators of a robot: what they are, their torques, limits and activations."""
+"""Actuators of a robot: classes, torques, limits and activations."""
 
 from linkwork.model.motors import Motor
 from linkwork.model.muscles import Muscle

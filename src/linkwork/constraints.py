@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Constraints: what closes loops, holds feet, and couples joints. One class each."""
+"""Constraints that close loops, hold feet and couple joints, one class each."""
 
 from linkwork.model.constraints import (
     Belt,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every error a user can meet. Each message says what was found, what was expected, and what to try."""
+"""Errors and warnings of linkwork. A message has the value, the requirement, and a remedy."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class LinkworkError(Exception):
     """Base of all errors raised by linkwork."""
 
     trajectory: Any = None
-    """Where it ended a simulation or a sweep: the `Trajectory` of the states before."""
+    """The `Trajectory` up to the error, where it ended a simulation or a sweep."""
 
 
 class ModelError(LinkworkError):
@@ -74,17 +74,17 @@ class ModelError(LinkworkError):
 
 
 class UnsupportedFeature(ModelError):
-    """The file asks for something that changes the dynamics and that linkwork does not do."""
+    """A feature that changes the dynamics and that linkwork does not support."""
 
 
 class CannotSave(ModelError):
-    """A format cannot say something of a mechanism that changes its dynamics; nothing was written.
+    """A property of a mechanism that changes its dynamics and that a file format lacks; no file was written.
 
     Args:
         message: The property, its place, and formats that have it.
         format: The format.
         kinds: Kinds of properties that are refused: words of ``drop``, and joints, bodies, names.
-        refused: Each of them: its kind, where it is, and what it is.
+        refused: Each of them: its kind, its place, and a description.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class CannotSave(ModelError):
 
 
 class TopologyError(ModelError):
-    """Bodies and joints do not form the graph that is needed."""
+    """Bodies and joints do not form a valid kinematic graph."""
 
 
 class InputError(LinkworkError, ValueError):
@@ -111,25 +111,25 @@ class WrongOperand(InputError, TypeError):
 
 
 class UnknownName(InputError, KeyError):
-    """A mechanism has nothing of that name."""
+    """A name that a mechanism does not have."""
 
     __str__ = Exception.__str__  # a KeyError shows its message in quotes
 
 
 class NotFinite(InputError):
-    """Numbers went beyond what floats hold on the way to the result."""
+    """A result overflows floating-point numbers."""
 
 
 class ProgramTooLarge(LinkworkError):
-    """The straight-line program for this mechanism would have more operations than are allowed."""
+    """The straight-line program of a mechanism would exceed the maximum number of operations."""
 
 
 class DeviceError(LinkworkError):
-    """There is no GPU, no driver of it, or it refused a call."""
+    """No GPU, no driver, or a failed call of the driver."""
 
 
 class KernelError(LinkworkError):
-    """Kernel code says something that is outside its language.
+    """Kernel code that is outside the kernel language.
 
     Args:
         message: The feature.
@@ -187,7 +187,7 @@ class AssemblyError(LinkworkError):
 
 
 class SingularMassMatrix(LinkworkError):
-    """A joint moves no mass: nothing says how it accelerates.
+    """The mass matrix is singular: a joint moves no mass, and its acceleration is undetermined.
 
     Args:
         message: The finding.
@@ -200,20 +200,20 @@ class SingularMassMatrix(LinkworkError):
 
 
 class SingularConstraints(LinkworkError):
-    """Constraints are not independent, and the chosen method needs them to be."""
+    """Constraints are linearly dependent, and the method needs independent ones."""
 
 
 class NotConverged(LinkworkError):
-    """An iteration stopped before it reached its tolerance (raised on request only)."""
+    """An iteration did not reach its tolerance (raised with ``strict=True`` only)."""
 
 
 class StateWarning(UserWarning):
-    """A state is not one that the robot can be in: its loops are open, or its velocity opens them."""
+    """A state violates constraints, or a solution is not exact: open loops, unsolved contacts."""
 
 
 class SimulationWarning(UserWarning):
-    """A simulation ended before its time: something stopped being finite."""
+    """A simulation ended early: its state became infinite or NaN."""
 
 
 class ModelWarning(UserWarning):
-    """A model file has an implausible value, and the mechanism is loaded with it."""
+    """A model has an implausible value, or a property that is not modeled."""

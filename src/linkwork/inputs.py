@@ -227,6 +227,15 @@ def plural(count: int, one: str, many: str | None = None) -> str:
     return f"{count} {one if count == 1 else many or one + 's'}"
 
 
+def at_most_three(names: Sequence[str]) -> str:
+    """The first three of some names, and how many more there are.
+
+    Args:
+        names: The names.
+    """
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
 def were_given(count: int) -> str:
     """``1 argument was given``, ``2 arguments were given``."""
     return f"{plural(count, 'argument was', 'arguments were')} given"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tendons: what they are, their lengths, forces and energies."""
+"""Tendons: classes, lengths, forces and energies."""
 
 from linkwork.model.tendons import Branch, Tendon
 from linkwork.model.transmissions import JointWrench, SiteWrench, SliderCrank, Wrap

@@ -274,7 +274,7 @@ def test_what_is_out_of_reach_is_said() -> None:
 def test_wrong_arguments_are_errors_in_words() -> None:
     robot = lw.zoo.stewart()
     here = lw.tasks.FrameTask("platform", position=(0, 0, 1))
-    with pytest.raises(lw.errors.InputError, match=r"one task or more.*found none"):
+    with pytest.raises(lw.errors.InputError, match=r"at least one FrameTask.*; found none"):
         robot.inverse_kinematics()
     with pytest.raises(lw.errors.InputError, match="two tasks on 'platform'"):
         robot.inverse_kinematics(here, here)

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import io
 import os
-import shutil
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -28,6 +26,7 @@ from linkwork.model.rotations import aligning_rotation, quaternion_of
 from linkwork.model.shapes import Box, Cylinder, Mesh, Sphere
 from linkwork.zoo import ASSEMBLED
 from tests.docs.test_pages import code_of
+from tests.support.browsers import PATIENCE, chromium, until
 from tests.support.robots import model_file
 
 pytest.importorskip("viser")
@@ -39,26 +38,6 @@ from linkwork.viewer.solids import wxyz_of
 from linkwork.viewer.stage import ARROW
 
 Pixels = npt.NDArray[np.int64]
-PATIENCE = 60.0
-"""Seconds that a browser without a graphics card, on a busy machine, may take to show something."""
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-SWITCHES = [
-    "--headless=new",
-    "--no-sandbox",
-    "--use-angle=swiftshader",
-    "--enable-unsafe-swiftshader",
-    "--ignore-gpu-blocklist",
-    "--disable-background-networking",
-    "--no-first-run",
-]
-
-
-def until(happened: Callable[[], bool], what: str) -> None:
-    """Wait for something, not for a time."""
-    end = time.monotonic() + PATIENCE
-    while not happened():
-        assert time.monotonic() < end, f"waited {PATIENCE:.0f} s: {what}"
-        time.sleep(0.02)
 
 
 def swinging(seconds: float = 0.5, record_every: int = 10) -> lw.Trajectory:
@@ -569,13 +548,8 @@ def places(frame: list[dict[str, Any]]) -> tuple[npt.NDArray[np.float64], float 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    if CHROMIUM is None:
-        pytest.skip("no Chromium on the PATH")
-    playwright = pytest.importorskip("playwright.sync_api")
-    with playwright.sync_playwright() as driver:
-        found = driver.chromium.launch(executable_path=CHROMIUM, headless=True, args=SWITCHES)
-        yield found
-        found.close()
+    with chromium() as shown:
+        yield shown
 
 
 def opened(browser: Any, url: str, size: tuple[int, int] = (800, 400), **how: Any) -> Any:

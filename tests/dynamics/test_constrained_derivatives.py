@@ -250,7 +250,9 @@ def test_methods_that_need_independent_rows_say_so() -> None:
     with pytest.raises(lw.errors.SingularConstraints, match="ltl cannot solve; a proximal method can"):
         lw.ForwardDynamics(p.robot, "ltl").derivatives(p.q, p.v, p.tau)
     geared = test_zoo.made("geared chain")
-    with pytest.raises(lw.errors.UnsupportedFeature, match="approximate solves another problem"):
+    with pytest.raises(
+        lw.errors.UnsupportedFeature, match="approximate does not solve the constrained dynamics exactly"
+    ):
         lw.ForwardDynamics(geared, "approximate").derivatives(geared.neutral(), *np.zeros((2, geared.nv)))
 
 

@@ -829,7 +829,7 @@ BAD: dict[str, tuple[Callable[[Mechanism, Floats, Floats], object], type[Excepti
     "no motors": (
         lambda r, q, v: lw.InverseDynamics(lw.zoo.four_bar(), "actuated"),
         lw.errors.UnsupportedFeature,
-        "has no actuated joint; mark some, or use method 'least'",
+        "has no actuated joint: mark joints by actuated=True.*or use method 'least'",
     ),
     "a short q": (lambda r, q, v: lw.InverseDynamics(r, "least")(q[1:], v, v), lw.errors.InputError, "q has 3 numbers"),
     "a short a": (

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import linkwork as lw
 from linkwork.errors import LinkworkError
-from tests.support.mangled import SAFE, with_bytes_overwritten, with_words_exchanged
+from tests.support.mangled import SAFE, with_words_exchanged
 from tests.support.mjcf_texts import EQUALITIES, SITES, SOLID, TENDONS, agrees, chain, model
 
 # Trees ---------------------------------------------------------------------------------------------
@@ -112,12 +112,6 @@ def test_the_text_that_is_changed_is_a_model() -> None:
 @given(with_words_exchanged(SEED))
 @pytest.mark.filterwarnings("error")
 def test_files_with_exchanged_words_raise_only_linkwork_errors(text: str) -> None:
-    only_linkwork_errors(text)
-
-
-@SAFE
-@given(with_bytes_overwritten(SEED))
-def test_files_with_overwritten_bytes_raise_only_linkwork_errors(text: bytes) -> None:
     only_linkwork_errors(text)
 
 

@@ -25,11 +25,10 @@ import pytest
 from lxml import etree
 
 import linkwork as lw
+from tests.files.test_any_text import COUPLED, FRAMES, GAZEBO, GEARED, LOOPED, MIMIC, NESTED, TREE
 from tests.files.test_loops_in_files import BALL, BODY, DRAKE, LINKAGE, SIDE, linkage
 from tests.files.test_loops_in_files import LOOP as URDF_LOOP
 from tests.files.test_mjcf_random import SEED as MJCF
-from tests.files.test_sdf_any_text import FRAMES, GEARED, LOOPED, NESTED
-from tests.files.test_urdf_any_text import COUPLED, GAZEBO, MIMIC, TREE
 from tests.support.robots import EXAMPLES, model_files
 
 COUNT = int(os.environ.get("LINKWORK_MUTATIONS", "320"))

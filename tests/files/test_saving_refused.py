@@ -76,7 +76,7 @@ PARTS: dict[str, tuple[Any, str, str, str]] = {
     "loop": (
         lambda: arm().constrained(lw.constraints.Point("wrist", "world", name="pin")),
         "urdf",
-        "'pin': URDF by its standard has trees and mimics",
+        "'pin': standard URDF has no constraints other than mimics",
         "SDF, dialect='pinocchio', dialect='urdfdom' and dialect='linkwork' can",
     ),
     "armature in URDF": (lambda: arm(armature=1.0), "urdf", "'elbow': armature", "SDF and dialect='linkwork' can"),
@@ -91,13 +91,13 @@ PARTS: dict[str, tuple[Any, str, str, str]] = {
         lambda: arm().constrained(lw.constraints.JointLock("elbow", name="held", time_constant=0.1)),
         "urdf",
         "JointLock 'held': gains",
-        "a .json file can say it",
+        "A .json file can",
     ),
     "compliance": (
         lambda: arm().constrained(lw.constraints.JointLock("elbow", name="held", compliance=2.0)),
         "mjcf",
         "JointLock 'held': compliance",
-        "a .json file can say it",
+        "A .json file can",
     ),
     "disabled": (
         lambda: arm().constrained(lw.constraints.JointLock("elbow", name="held", enabled=False)),
@@ -109,13 +109,13 @@ PARTS: dict[str, tuple[Any, str, str, str]] = {
         lambda: arm().constrained(lw.constraints.Follows("elbow", "turn", np.sin, name="cam")),
         "mjcf",
         "'cam': MJCF has no equality for a Follows",
-        "a .json file can say it",
+        "A .json file can",
     ),
     "contacts": (
         lambda: arm().with_contacts(lw.contact.ContactShape("tip", "wrist", lw.shapes.Sphere(0.1)), restitution=0.5),
         "mjcf",
         "contact 'ground:tip': the restitution",
-        "a .json file can say it",
+        "A .json file can",
     ),
     "tendons": (
         lambda: replace(arm(), tendons=(lw.tendons.Tendon("rope", joints={"elbow": 1.0}, stiffness=1.0),)),

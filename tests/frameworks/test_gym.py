@@ -363,6 +363,33 @@ def test_calls_that_mean_nothing_are_errors() -> None:
         lg.HopperVectorEnv(0)
 
 
+@pytest.mark.parametrize(
+    ("method", "returned", "words"),
+    [
+        (
+            "start",
+            lambda envs, rows, draws: (draws[:, :1], draws[:, 2:]),
+            r"start\(\) returned configurations of shape",
+        ),
+        ("start", lambda envs, rows, draws: draws, r"needs a pair \(q, v\)"),
+        (
+            "commands",
+            lambda envs, actions: actions[:, :1],
+            r"commands\(\) returned an array of shape \(3, 1\), needs \(3, 2\)",
+        ),
+        ("observe", lambda envs: envs.robots.q, r"observe\(\) returned an array of shape \(3, 2\), needs \(3, 4\)"),
+        ("reward", lambda envs, actions: np.ones(3), "needs its terms by name"),
+        ("reward", lambda envs, actions: {"slow": 1.0}, r"returned 'slow' of shape \(\), needs \(3,\)"),
+        ("failed", lambda envs: False, r"failed\(\) returned an array of shape \(\), needs \(3,\)"),
+    ],
+)
+def test_arrays_that_an_environment_returns_are_checked(method: str, returned: Any, words: str) -> None:
+    envs = type("Wrong", (PendulumVectorEnv,), {method: returned})(3)
+    with pytest.raises(lw.errors.InputError, match=words):
+        envs.reset(seed=0)
+        envs.step(np.zeros((3, 2)))
+
+
 def test_cassie_says_which_file_it_needs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("LINKWORK_MODELS", raising=False)
     with pytest.raises(lw.errors.InputError, match="LINKWORK_MODELS"):

@@ -109,7 +109,7 @@ def test_loops_across_hold() -> None:
 
 
 def test_what_cannot_be_mounted_says_why() -> None:
-    with pytest.raises(lw.errors.ModelError, match="'tip1' moves against the world of 'gripper'"):
+    with pytest.raises(lw.errors.ModelError, match="'tip1' moves relative to the world of 'gripper'"):
         lw.attach(arm(), gripper(False), "flange", by="tip1")
     tied = gripper(True).constrained(lw.constraints.Point("world", "palm", name="nail"))
     with pytest.raises(lw.errors.ModelError, match=r"unconstrained\('nail'\)"):

@@ -352,13 +352,23 @@ def test_without_contacts_bodies_fall_through_the_ground() -> None:
         trajectory.contacts  # noqa: B018
 
 
+def test_contacts_and_reactions_print_as_one_line() -> None:
+    """They have all numbers of a run, which are not for reading."""
+    run = lw.simulate(zoo.boxes(5), seconds=2e-3)
+    pairs = list(run.contacts)
+    listed = f"{len(pairs)} pairs, {', '.join(pairs[:3])} and {len(pairs) - 3} more"
+    assert repr(run.contacts) == f"<ContactHistory of 'stack of 5 boxes with friction': {listed}>"
+    swing = lw.simulate(zoo.pendulum(2), seconds=2e-3)
+    assert repr(swing.reactions) == "<Reactions of '2-link pendulum' in 3 states: joint0, joint1>"
+
+
 @pytest.mark.parametrize(
     ("how", "words"),
     [
-        ({"integrator": "rk4"}, "integrator 'rk4' does not know: use 'euler', or contact=False"),
-        ({"integrator": "dopri5"}, "integrator 'dopri5' does not know"),
-        ({"method": "minimal"}, "method 'minimal' does not know: use 'auto', or contact=False"),
-        ({"method": "ltl"}, "method 'ltl' does not know"),
+        ({"integrator": "rk4"}, "integrator 'rk4' does not support: use 'euler', or contact=False"),
+        ({"integrator": "dopri5"}, "integrator 'dopri5' does not support"),
+        ({"method": "minimal"}, "method 'minimal' does not support: use 'auto', or contact=False"),
+        ({"method": "ltl"}, "method 'ltl' does not support"),
         ({"contact_state": [0.0]}, "contact_state has shape"),
     ],
 )

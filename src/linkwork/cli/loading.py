@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class UsageError(InputError):
-    """An option asks for what this file or its format does not have."""
+    """An option names a property that this file or its format lacks."""
 
 
 def check_method(name: str, known: Sequence[str]) -> str:
@@ -82,7 +82,7 @@ def load_model(file: Path, request: ModelRequest) -> tuple[Mechanism, list[str]]
 
 
 def load_moving(file: Path, request: ModelRequest) -> Mechanism:
-    """The mechanism, which must have joints: without joints there is nothing to compute."""
+    """The mechanism, which must have joints."""
     robot, _ = load_model(file, request)
     if robot.nv == 0:
         raise UnsupportedFeature(f"'{robot.name}' has no joints")

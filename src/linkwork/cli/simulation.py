@@ -204,7 +204,7 @@ def simulate_file(
 
 
 def placed(robot: Mechanism, request: ModelRequest, options: SimulationOptions) -> tuple[Mechanism, Floats, str]:
-    """The robot with what it stands on, where it starts, and words about both.
+    """The robot with its ground, the initial state, and a description of both.
 
     Args:
         robot: The mechanism of a file.

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Loops: closing them, what they leave free, minimal coordinates, actuation through linkages."""
+"""Loops: assembly, mobility, minimal coordinates, actuation through linkages."""

@@ -52,7 +52,7 @@ class Actuation:
         return self._times(self.matrix, motor, self.motors, "motor")
 
     def motor_torque(self, joint: npt.ArrayLike) -> Array:
-        """The motor torques that do what these joint torques do.
+        """The motor torques that are equivalent to these joint torques.
 
         Args:
             joint: Torques of the joints, ``(..., joints)``.

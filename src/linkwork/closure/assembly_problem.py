@@ -106,7 +106,7 @@ def _warn_rounded(robot: Model, gap: float) -> None:
 
 
 def closed_to(robot: Model) -> float:
-    """Errors below this are closed loops, in rad or m: `CLOSED` of the larger of what they are measured by."""
+    """Loops with errors below this, in rad or m, are closed: `CLOSED` of the largest unit of their rows."""
     return CLOSED * largest_unit(robot)
 
 

@@ -97,7 +97,7 @@ def tangent(robot: Model, q: Floats, along: Floats | None = None) -> Floats:
     rank = int((size > RANK * size.max(initial=1.0)).sum())
     if robot.nv - rank != 1:
         raise SingularConstraints(
-            f"'{robot.name}' has {robot.nv - rank} degrees of freedom here; a circuit is traced with one: hold the "
+            f"'{robot.name}' has {robot.nv - rank} degrees of freedom here; a circuit is traced with one: lock the "
             "others (reduced, JointLock), and start away from poses where circuits meet"
         )
     direction: Floats = units * rows[-1]

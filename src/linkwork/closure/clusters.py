@@ -123,8 +123,8 @@ def _chosen(robot: Model, rows: tuple[int, ...]) -> frozenset[int]:
     wrong = [j.name for j in robot.joints if j.independent and tied & set(_dofs(robot, j.name))]
     if wrong:
         warnings.warn(
-            f"robot '{robot.name}': {', '.join(wrong)} cannot all be independent: constraints tie them, or the "
-            "mechanism is at a dead center of theirs; they follow other joints instead",
+            f"robot '{robot.name}': {', '.join(wrong)} cannot all be independent: constraints couple them, or "
+            "the mechanism is at a dead center of theirs; they depend on other joints instead",
             stacklevel=4,
         )
     return frozenset(tied)

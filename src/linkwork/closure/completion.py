@@ -68,7 +68,7 @@ class Completion(BaseEvaluator):
 
     @property
     def differentiated(self) -> Differentiated:
-        """Nothing: closed configurations move as ``G`` says."""
+        """Empty: the derivative of a closed configuration is ``G``."""
         raise UnsupportedFeature("a completion has no derivatives of its own: joints move as its G says")
 
     def __call__(self, q: npt.ArrayLike) -> Completed:

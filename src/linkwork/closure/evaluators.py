@@ -162,7 +162,7 @@ class Assembly(BaseEvaluator):
 
     @property
     def differentiated(self) -> Differentiated:
-        """Nothing: an assembly has no derivatives."""
+        """Empty: an assembly has no derivatives."""
         raise UnsupportedFeature(
             "an assembly is a search, of which no derivatives are computed: closed configurations move as "
             "Minimal(robot).matrix(q) says, or by any velocity with constraint_jacobian(robot, q) @ v = 0"

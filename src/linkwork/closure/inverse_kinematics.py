@@ -132,7 +132,7 @@ class _Problem:
         self.tasks = [task for task in tasks if isinstance(task, FrameTask | CenterOfMassTask)]
         if len(postures) + len(self.tasks) != len(tasks) or len(postures) > 1 or not tasks:
             raise InputError(
-                "inverse kinematics takes one task or more, FrameTask, CenterOfMassTask, and at most one PostureTask; "
+                "inverse kinematics needs at least one FrameTask or CenterOfMassTask, and at most one PostureTask; "
                 f"found {', '.join(type(task).__name__ for task in tasks) or 'none'}"
             )
         names = [task.name for task in self.tasks]
@@ -166,7 +166,7 @@ class _Problem:
         weights = np.concatenate([loops.astype(np.float64), *[target.weight for target in targets]])
         largest = weights[robot.nc :].max(initial=0.0)
         if self.tasks and not largest:
-            raise InputError("all weights of targets are 0: give one of them a weight")
+            raise InputError("all weights of targets are 0: at least one must be > 0")
         weights[robot.nc :] /= largest or 1.0
         self.row_scale = weights / units
         self.units = units
@@ -179,7 +179,7 @@ class _Problem:
         places = {k: at for at, k in enumerate(k for k, task in enumerate(self.tasks) if isinstance(task, FrameTask))}
         rows = tuple((kind, places.get(k, -1)) for kind, k in zip(kinds, numbers, strict=True))
         if any(not isinstance(task, FrameTask) for task in self.tasks) and robot.mass == 0:
-            raise InputError(f"robot '{robot.name}' has no mass, and no center of it")
+            raise InputError(f"robot '{robot.name}' has no mass, and so no center of mass")
         self.descent = _descent_of(robot, frames, rows)
 
     def _set_posture(self) -> None:

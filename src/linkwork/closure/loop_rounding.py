@@ -70,7 +70,7 @@ def _nearby(robot: Model, enabled: tuple[bool, ...]) -> list[tuple[Floats, float
 
 
 def nearest_closed(robot: Model, q: Floats) -> tuple[Floats, float]:
-    """Where one attempt to close loops ends, and what they are open by."""
+    """The configuration after one attempt to close loops, and its largest gap."""
     try:
         return _closed(robot, q, attempts=1, limits=False, tolerance=closed_to(robot)), 0.0
     except AssemblyError as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Dimensional synthesis by least squares with exact gradients, and what tolerances of lengths do to positions."""
+"""Dimensional synthesis by least squares with exact gradients, and the effect of tolerances of lengths on positions."""
 
 from __future__ import annotations
 

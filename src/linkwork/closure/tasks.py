@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tasks of inverse kinematics: where frames and the center of mass are to be, and a posture for what is left free."""
+"""Tasks of inverse kinematics: targets of frames and of the center of mass, and a posture for the remaining freedom."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from linkwork.plans.inverse_kinematics import CENTER, ORIENTATION, POSITION
 
 @dataclass(frozen=True)
 class Target:
-    """Three rows of a task: what they are about, where it is to be, and what each row counts."""
+    """Three rows of a task: the frame or point, its target, and the weight of each row."""
 
     kind: int
     values: Floats

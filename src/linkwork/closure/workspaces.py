@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Workspaces of mechanisms over their drivers: what they reach, how near it is to singularities, forces on a frame.
+"""Workspaces of mechanisms over their drivers: reach, distance to singularities, forces on a frame.
 
 With ``J`` the rows of loops, ``u`` the drivers and ``x`` the position of a frame, ``dq = R du`` (`circuits.rates`) and
 ``dx = J_x R du``. Gosselin and Angeles, Singularity analysis of closed-loop kinematic chains, 1990:

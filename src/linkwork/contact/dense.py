@@ -142,7 +142,7 @@ class RowSolver:
         max_iterations: int | None = None,
         penalty: PenaltyRule = "balance",
     ) -> tuple[Callable[[], None], Callable[[], RowSolution]]:
-        """A call that solves this one problem from zero forces, allocating nothing, and one that reads the solution.
+        """A call that solves this one problem from zero forces, without allocation, and one that reads the solution.
 
         Args:
             G: As for `solve_contacts`.

@@ -141,7 +141,7 @@ class ContactGeometry(BaseEvaluator):
         return super().input_arrays(given, named, parameters, once=once)
 
     def bind(self, *inputs: Array, out: Array | Sequence[Array], **parameters: Array) -> Callable[[], None]:
-        """A call without arguments that reads these arrays and writes ``out``, allocating nothing: for control loops.
+        """A call without arguments that reads these arrays and writes ``out``, without allocation: for control loops.
 
         Where pairs have no kernel code, ``given`` is read, too, and the caller fills it: ``given[...] =
         geometry.given(q)``.

@@ -43,7 +43,7 @@ def solve_on_operator(
         settings: Of `kernels.contact.admm`.
     """
     if not isinstance(operator, MatrixFree):
-        raise InputError(f"{operator!r} has a matrix: give operator.toarray()")
+        raise InputError(f"{operator!r} has a matrix: pass operator.toarray()")
     family, key = operator._family, tuple(int(r) for r in contacts)
     pools = _POOLS.setdefault(family, {})
     if key not in pools:

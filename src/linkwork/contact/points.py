@@ -7,12 +7,12 @@ after the step, and gap before it. Numbers follow the order of pairs of bodies (
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from linkwork.inputs import at_most_three
 from linkwork.kernels.thresholds import NO_CONTACT
 from linkwork.model.computed import computed_once
 from linkwork.model.model import Model
@@ -129,15 +129,6 @@ def result_by_slots(robot: Model, tree: Tree, result: Array, na: int = 0, totals
     if totals:
         parts += [sums[..., :SLOT_TOTALS], act]
     return np.concatenate(parts, axis=-1)
-
-
-def at_most_three(names: Sequence[str]) -> str:
-    """The first three of some names, and how many more there are.
-
-    Args:
-        names: The names.
-    """
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
 def words_of_overflow(robot: Model, listed: Array) -> str:

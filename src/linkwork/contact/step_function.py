@@ -137,9 +137,9 @@ def need_derivatives(robot: Model, dtype: Any, given: bool) -> None:
         given: Whether contact points of some pairs are given.
     """
     if np.dtype(dtype) != np.float64:
-        raise InputError(f"derivatives of steps with contacts are found in float64; the step computes with {dtype}")
+        raise InputError(f"derivatives of steps with contacts need float64; the step computes in {dtype}")
     if given:
         raise UnsupportedFeature(
-            f"contact points of some pairs of '{robot.name}' come from coal, which says nothing of how they move: "
-            "steps with meshes have no derivatives; give these bodies boxes, capsules or spheres"
+            f"contact points of some pairs of '{robot.name}' come from coal, which has no derivatives: use "
+            "boxes, capsules or spheres for these bodies"
         )

@@ -150,8 +150,8 @@ def equilibrium(robot: Model, q: npt.ArrayLike | None = None, *, max_iterations:
         joint = next(j for j in robot.joints if k < robot.v_slice(j.name).stop)
         raise NotConverged(
             f"no pose of '{robot.name}' near this one is in static equilibrium: joint '{joint.name}' lacks "
-            f"{abs(missing[k]):.3g} N m (or N). Hold its feet with constraints, robot.constrained(...), or give it "
-            "motors"
+            f"{abs(missing[k]):.3g} N m (or N). Hold its feet by constraints, robot.constrained(...), or add "
+            "motors, robot.with_actuators(...)"
         )
     multipliers = np.zeros(robot.nc)
     multipliers[balance.rows] = forces

@@ -240,7 +240,7 @@ def _joint_names(robot: Model, prescribed: str | Sequence[str]) -> tuple[str, ..
     """Names of prescribed joints, checked."""
     names = (prescribed,) if isinstance(prescribed, str) else tuple(prescribed)
     if not names:
-        raise InputError("prescribed names no joint: that is ForwardDynamics")
+        raise InputError("prescribed is empty: use ForwardDynamics")
     for name in names:
         if robot.joint(name).type.nv == 0:
             raise InputError(f"joint '{name}' is fixed: it has no acceleration to prescribe")

@@ -161,10 +161,13 @@ class InverseDynamics(BaseEvaluator):
             gap = None if max_gap is None else float(not_negative(max_gap, "max_gap"))
             self.bearing = BearingOptions(bearing, gap, bool(limits))
         elif limits or max_gap is not None:
-            raise InputError("limits and max_gap are for contacts that bear load: say contacts=True")
+            raise InputError("limits and max_gap are for contacts that bear load: pass contacts=True")
         self.passive = bool(passive)
         if self.method == "actuated" and self.bearing is None and not len(driven_dofs(robot)):
-            raise UnsupportedFeature(f"robot '{robot.name}' has no actuated joint; mark some, or use method 'least'")
+            raise UnsupportedFeature(
+                f"robot '{robot.name}' has no actuated joint: mark joints by actuated=True of Builder.joint, add "
+                "motors by robot.with_actuators(joints), or use method 'least'"
+            )
         if self.method == "approximate" and (reason := not_a_transmission(robot)) is not None:
             raise UnsupportedFeature(f"approximate cannot serve '{robot.name}': {reason}")
         frames = frame_names(wrenches)

@@ -70,7 +70,7 @@ class InverseSolution:
         """Wrenches that joints and constraints transmit, by name, ``(..., 6)`` each, in the world's axes; without
         contacts and external wrenches."""
         if self.contacts is not None:
-            raise UnsupportedFeature("reactions do not know the forces of contacts: leave contacts out, or use sensors")
+            raise UnsupportedFeature("reactions do not include contact forces: use contacts=False, or force sensors")
         return reactions(self.robot, *self.state, self.acceleration, self.multipliers)
 
     @property

@@ -120,7 +120,7 @@ def refusal(robot: Model, name: str) -> str | None:
     method = METHODS[name]
     if name == "aba":
         bound = [c for c in robot.constraints if c.enabled]
-        return f"it knows no constraints, and the robot is bound by {bound[0]}" if bound else None
+        return f"it ignores constraints, and the robot has {bound[0]}" if bound else None
     if not robot.constraints:
         return "the robot has no constraints; use aba"
     if not method.exact:

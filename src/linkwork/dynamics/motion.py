@@ -256,7 +256,7 @@ class Motion:
 
     def _known(self) -> Model:
         if self.robot is None:
-            raise InputError("this run does not know its robot: Trajectory.load(path, robot)")
+            raise InputError("the trajectory was loaded without its robot: Trajectory.load(path, robot)")
         return self.robot
 
     def _name(self) -> str:

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.errors import InputError, UnknownName, UnsupportedFeature
-from linkwork.inputs import among
+from linkwork.inputs import among, at_most_three, plural
 from linkwork.kernels.constrained.constraints import CONSTRAINT_WRENCHES
 from linkwork.model.computed import computed_once
 from linkwork.model.constraints import WORLD, Coupling, Pair
@@ -84,6 +84,10 @@ class Reactions(Mapping[str, Array]):
 
     def __len__(self) -> int:
         return len(self.robot.joints) + len(self.robot.constraints)
+
+    def __repr__(self) -> str:
+        states = plural(int(np.prod(self.q.shape[:-1])), "state")
+        return f"<Reactions of '{self.robot.name}' in {states}: {at_most_three(list(self))}>"
 
     def __getitem__(self, name: str) -> Array:
         robot = self.robot
@@ -308,7 +312,7 @@ def reactions(
     if any(t.is_spatial and (t.is_passive or any(x.tendon == t.name for x in robot.actuators)) for t in robot.tendons):
         unknown = "a spatial tendon that pulls"
     if unknown:
-        raise UnsupportedFeature(f"reactions of '{robot.name}' do not know the forces on bodies of {unknown}")
+        raise UnsupportedFeature(f"reactions of '{robot.name}' do not include the forces on bodies of {unknown}")
     arrays = [np.asarray(x, dtype=np.float64) for x in (q, v, a)]
     lead = np.broadcast_shapes(*(x.shape[:-1] for x in arrays))
     at, rate, moved = (np.broadcast_to(x, (*lead, x.shape[-1])) for x in arrays)

@@ -96,7 +96,8 @@ def export_casadi(
     exportable(evaluator)
     if isinstance(evaluator, Product):
         raise UnsupportedFeature(
-            f"{evaluator.quantity} is what CasADi makes of the function: export that, whose fwd1 and adj1 are products"
+            f"{evaluator.quantity} is a product, which CasADi derives from the function: export the function, "
+            "whose fwd1 and adj1 are its products"
         )
     source = Path(path)
     if source.suffix != ".c":

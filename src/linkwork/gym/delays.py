@@ -79,7 +79,7 @@ class ActionDelay:
             yield self._steps, commands
             return
         if commands is None:
-            raise InputError("action_delay delays commands, and this environment has none")
+            raise InputError("action_delay is for commands, and this environment has none")
         before = self._kept or [commands]
         before = [np.where(self._fresh[:, None], commands, x) for x in before]
         self._fresh[:] = False

@@ -22,7 +22,7 @@ from linkwork.gym.delays import ActionDelay, Delay
 from linkwork.gym.randomization import Randomization, Ranges
 from linkwork.gym.rendering import Camera, Frame
 from linkwork.gym.robots import RobotBatch, Rows
-from linkwork.inputs import above_zero, among, count, plural
+from linkwork.inputs import above_zero, among, count, plural, shown
 from linkwork.model.model import Model
 from linkwork.quantities.arguments import Array
 from linkwork.simulation.stepper import Stepper
@@ -229,13 +229,17 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array], ABC):
         self.before_step(u)
         rows = np.flatnonzero(live)
         self._redraw(rows)
-        for steps, commands in self.delay.parts(self.commands(u)):
+        commanded: Array | None = self.commands(u)
+        if commanded is not None:
+            commanded = self._returned("commands", commanded, (self.num_envs, len(self.robot.actuators)))
+        for steps, commands in self.delay.parts(commanded):
             self.robots.advance(commands, steps, self.wrenches())
         self.elapsed[rows] += 1
         good = self.robots.finite
-        terms = {name: np.where(live & good, x, 0.0) for name, x in self.reward(u).items()}
+        terms = {name: np.where(live & good, x, 0.0) for name, x in self._rewarded(u).items()}
         rewards = np.sum(list(terms.values()), axis=0)
-        terminated = live & (self.failed() | ~good)
+        failed = self._returned("failed", self.failed(), (self.num_envs,), bool)
+        terminated = live & (failed | ~good)
         late = np.zeros_like(live) if self.max_episode_steps is None else self.elapsed >= self.max_episode_steps
         truncated = live & late
         self.actions[rows] = u[rows]
@@ -319,7 +323,12 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array], ABC):
         """Start episodes with the numbers that their generators draw: first parameters, then the state."""
         split, end = self.randomization.draws, self.randomization.draws + self.draws
         draws = self._drawn(rows, end + self.delay.draws)
-        self.robots.put(rows, *self.start(rows, draws[:, split:end]), self.randomization(draws[:, :split]))
+        started = self.start(rows, draws[:, split:end])
+        if not isinstance(started, tuple) or len(started) != 2:
+            raise InputError(f"{type(self).__name__}.start() returned {shown(started)}, needs a pair (q, v)")
+        q = self._returned("start", started[0], (len(rows), self.robot.nq), of="configurations")
+        v = self._returned("start", started[1], (len(rows), self.robot.nv), of="velocities")
+        self.robots.put(rows, q, v, self.randomization(draws[:, :split]))
         self.delay.start(rows, draws[:, end:])
         self.actions[rows], self.elapsed[rows], self._ended[rows] = 0.0, 0, False
 
@@ -356,8 +365,28 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array], ABC):
             raise InputError("observation_noise has standard deviations, which must be finite and >= 0")
         return deviation
 
+    def _returned(self, method: str, x: Any, shape: tuple[int, ...], dtype: type = float, of: str = "") -> Array:
+        """An array that a method of the environment returned, if it has the shape that is needed."""
+        called = f"{type(self).__name__}.{method}() returned {of or 'an array'}"
+        try:
+            array: npt.NDArray[Any] = np.asarray(x, dtype=dtype)
+        except (TypeError, ValueError):
+            raise InputError(f"{called} that is {shown(x)}, needs shape {shape}") from None
+        if array.shape != shape:
+            raise InputError(f"{called} of shape {array.shape}, needs {shape}")
+        return array
+
+    def _rewarded(self, actions: Array) -> dict[str, Array]:
+        terms = self.reward(actions)
+        if not isinstance(terms, Mapping):
+            raise InputError(
+                f"{type(self).__name__}.reward() returned {shown(terms)}, needs its terms by name, arrays of shape "
+                f"({self.num_envs},): {{'reward_upright': ...}}"
+            )
+        return {name: self._returned("reward", x, (self.num_envs,), of=f"'{name}'") for name, x in terms.items()}
+
     def _observed(self) -> Array:
-        seen = self.observe()
+        seen = self._returned("observe", self.observe(), (self.num_envs, len(self.observation_names)))
         if self.observation_noise.any():
             drawn = [generator.standard_normal(seen.shape[1]) for generator in self._generators]
             seen = seen + self.observation_noise * np.array(drawn)

@@ -49,8 +49,8 @@ class Part:
         roots = [joint for joint in other.joints if joint.parent == WORLD]
         if len(roots) != 1 or not isinstance(roots[0].type, Free):
             raise ModelError(
-                f"'{by}' moves against the world of '{other.name}', in which joint '{roots[0].name}' holds it: give a "
-                "frame that is fixed there, or load the mechanism with a floating base",
+                f"'{by}' moves relative to the world of '{other.name}', in which joint '{roots[0].name}' holds it: "
+                "give a frame that is fixed there, or load the mechanism with a floating base",
                 subject=by,
             )
         for constraint in other.constraints:

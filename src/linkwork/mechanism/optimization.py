@@ -98,7 +98,7 @@ class Search:
         self._longest = (time.monotonic() - started) / len(methods)
         if before is None:
             raise InputError(
-                f"robot '{robot.name}' has too many operations to count by {', '.join(methods)}: there is nothing to "
+                f"robot '{robot.name}' has too many operations to count by {', '.join(methods)}: there is no cost to "
                 "compare trees by"
             )
         self.before = self.after = before

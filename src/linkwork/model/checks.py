@@ -45,6 +45,6 @@ def refuse_laws(robot: Model, what: str, *, motions: bool = True) -> None:
     laws = [*robot.forces, *moving]
     if laws:
         raise UnsupportedFeature(
-            f"{laws[0]} of '{robot.name}' is a function of positions, rates or time: {what} does not know how it "
-            "changes. Leave it out, and add one to the result"
+            f"{laws[0]} of '{robot.name}' is defined by functions or tables, which {what} cannot transform: "
+            "leave it out, and add a new one to the result"
         )

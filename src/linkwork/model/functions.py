@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Functions of joint coordinates that users write in Python, recorded as tapes.
+"""Functions of numbers that users write in Python, recorded as tapes.
 
 A function is called once, with tape variables that record the operations on them in a graph of expressions. Kernels
 then run the tape: its values (forward), its derivatives (reverse, one output at a time), and its second derivative
@@ -22,7 +22,7 @@ RECORDABLE = (
     "+, -, *, /, powers, and NumPy's sin, cos, tan, arctan, arctan2, sqrt, exp, log, tanh, abs, sign, minimum, "
     "maximum, clip and interp"
 )
-"""Functions that a function of joints may use."""
+"""Operations that can be recorded."""
 
 
 class Tape(NamedTuple):
@@ -48,12 +48,12 @@ class TapeVariable:
     def _operand(self, x: Any) -> Any:
         if isinstance(x, TapeVariable):
             if x._graph is not self._graph:
-                raise ModelError("a function of joints uses a coordinate of another function; give it as an argument")
+                raise ModelError("the function uses an argument of another function; pass it as an argument")
             return x._value
         try:
             return float(x)
         except (TypeError, ValueError):
-            raise ModelError(f"a function of joints computes with {type(x).__name__}; it needs numbers") from None
+            raise ModelError(f"the function computes with {type(x).__name__}; it needs numbers") from None
 
     def __add__(self, other: Any) -> TapeVariable:
         return self._new(self._value + self._operand(other))
@@ -91,7 +91,7 @@ class TapeVariable:
         if isinstance(power, float):
             return (power * self.log()).exp()
         if not isinstance(power, int) or isinstance(power, bool):
-            raise ModelError(f"a function of joints has the power {power!r}; it may use {RECORDABLE}")
+            raise ModelError(f"the function has the power {power!r}; it may use {RECORDABLE}")
         product = self._new(1.0)
         for _ in range(abs(power)):
             product = product * self
@@ -100,7 +100,7 @@ class TapeVariable:
     def constant(self) -> float:
         """Its value, where it depends on no input."""
         if isinstance(self._value, Symbol):
-            raise ModelError(f"a function of joints has a power that varies; it may use {RECORDABLE}")
+            raise ModelError(f"the function has an exponent that depends on its arguments; it may use {RECORDABLE}")
         return float(self._value)
 
     def sin(self) -> TapeVariable:
@@ -157,7 +157,7 @@ class TapeVariable:
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         """NumPy's functions of numbers."""
         if method != "__call__" or options or ufunc.__name__ not in _UFUNCS:
-            raise ModelError(f"a function of joints calls numpy.{ufunc.__name__}; it may use {RECORDABLE}")
+            raise ModelError(f"the function calls numpy.{ufunc.__name__}; it may use {RECORDABLE}")
         if any(np.ndim(x) > 0 for x in inputs if not isinstance(x, TapeVariable)):
             arrays = np.broadcast_arrays(*(np.asarray(x, dtype=object) for x in inputs))
             return np.array([_UFUNCS[ufunc.__name__](*each) for each in zip(*(a.flat for a in arrays), strict=True)])
@@ -171,10 +171,13 @@ class TapeVariable:
         if function is np.clip and len(arguments) == 3 and not options:
             x, low, high = arguments
             return np.minimum(np.maximum(x, low), high)
-        raise ModelError(f"a function of joints calls numpy.{function.__name__}; it may use {RECORDABLE}")
+        raise ModelError(f"the function calls numpy.{function.__name__}; it may use {RECORDABLE}")
 
     def __bool__(self) -> bool:
-        raise ModelError("a function of joints branches on a coordinate: it must do the same everywhere")
+        raise ModelError(
+            "the function branches on an argument (if, and, or, a comparison, max, min), which cannot be recorded: use "
+            "np.minimum, np.maximum, np.clip, np.interp, or a profile of lw.profiles"
+        )
 
     def _compare(self, other: Any) -> bool:
         return bool(self)
@@ -183,7 +186,7 @@ class TapeVariable:
     __hash__ = None  # type: ignore[assignment]
 
     def __float__(self) -> float:
-        raise ModelError(f"a function of joints may use {RECORDABLE}, not those of math")
+        raise ModelError(f"the function may use {RECORDABLE}, not the functions of math")
 
     __int__ = __index__ = __float__
 
@@ -232,18 +235,16 @@ def record(function: Callable[..., Any], inputs: int) -> Tape:
     except ModelError:
         raise
     except Exception as error:
-        raise ModelError(
-            f"the function of joints failed: {type(error).__name__}: {error}. It may use {RECORDABLE}"
-        ) from error
+        raise ModelError(f"the function failed: {type(error).__name__}: {error}. It may use {RECORDABLE}") from error
     try:
         results = list(returned)
     except (TypeError, ModelError):
         results = [returned]
     if not results:
-        raise ModelError("the function of joints gives no results")
+        raise ModelError("the function returns no number")
     outputs = [graph.symbol(variables[0]._operand(x)).signed() for x in results]
     if not all(math.isfinite(node[1]) for node in graph.nodes if node[0] is CONST):
-        raise ModelError("the function of joints computes with numbers that are not finite")
+        raise ModelError("the function computes with numbers that are not finite")
     return _pruned(graph, inputs, outputs)
 
 

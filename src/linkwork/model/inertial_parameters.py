@@ -122,7 +122,8 @@ def nearest_physically_consistent(
     if not (values[..., -1] > 0).all():
         at = _first(~(values[..., -1] > 0))
         raise InputError(
-            f"inertial parameters{at} have a pseudo-inertia without a positive eigenvalue: no mass is near"
+            f"inertial parameters{at} have a pseudo-inertia without a positive eigenvalue: there is no "
+            "closest physically consistent body"
         )
     least = margin * values[..., -1:]
     raised = (vectors * np.maximum(values, least)[..., None, :]) @ np.swapaxes(vectors, -1, -2)

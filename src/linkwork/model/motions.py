@@ -33,7 +33,8 @@ def function_of_time(motion: Any, what: str) -> Callable[[Any], Any]:
     if isinstance(motion, Sequence) and len(motion) == 2 and all(np.ndim(part) == 1 for part in motion):
         return spline(*motion)
     raise ModelError(
-        f"{what}: motion is {motion!r}; needs a function of time, a table (times, values) or a profile of lw.profiles"
+        f"{what}: motion is {motion!r}; needs a function of time, a number, a table (times, values) or a profile of "
+        "lw.profiles"
     )
 
 

@@ -78,7 +78,7 @@ class Motor:
         if self.network is not None and not isinstance(self.network, Network):
             raise ModelError(f"a motor's network is a {type(self.network).__name__}, needs a Network")
         if self.network is not None and (self.integral > 0 or self.backlash > 0):
-            raise ModelError("a motor's network stands in place of the law: leave integral and backlash out")
+            raise ModelError("a motor's network replaces its law: leave integral and backlash out")
 
     @property
     def registers(self) -> int:

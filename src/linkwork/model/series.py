@@ -90,7 +90,7 @@ def interpolated(x: Any, points: npt.ArrayLike, values: npt.ArrayLike) -> Any:
     """``numpy.interp(x, points, values)``: straight lines between points, constant beyond them."""
     at, to = np.asarray(points, dtype=np.float64), np.asarray(values, dtype=np.float64)
     if at.ndim != 1 or at.shape != to.shape or len(at) < 2 or not (np.diff(at) > 0).all():
-        raise ModelError("interp needs two points or more that increase, and as many values")
+        raise ModelError("interp needs at least two increasing points, and as many values")
     slopes = np.diff(to) / np.diff(at)
     return piecewise(x, at, np.column_stack([to[:-1], slopes]))
 

@@ -155,7 +155,7 @@ class Tendon:
                 raise self._error(f"{what} is {low} to {high}; the first must not be greater")
             self._set(**{what: (low, high)})
         if self.stiffness and not np.isfinite(self.rest).any():
-            raise self._error(f"rest is {self.rest}, where a spring never acts")
+            raise self._error(f"rest is {self.rest}, a range in which the spring never acts")
 
     @property
     def branches(self) -> tuple[Branch, ...]:

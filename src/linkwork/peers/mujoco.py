@@ -167,7 +167,7 @@ class _Writer:
     def _body(self, parent: Any, k: int) -> Any:
         m = self.model
         if m.body_plugin[k] >= 0:
-            raise UnsupportedFeature(f"body '{m.body(k).name}' has a plugin, whose forces are not known")
+            raise UnsupportedFeature(f"body '{m.body(k).name}' has a plugin, which is not supported")
         at = self._place(m.body_pos[k], m.body_quat[k])
         body = self.add(parent, "body", "body", k, **at)
         if m.body_mocapid[k] >= 0:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Functions of a robot's state, and what all evaluators share."""
+"""Functions of a robot's state, and the base of all evaluators."""

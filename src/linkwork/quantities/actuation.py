@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Functions of what drives a robot: torques and activations of actuators, gravity compensation, tendons."""
+"""Torques and activations of actuators, gravity compensation, forces and lengths of tendons."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def _broadcast(robot: Model, **given: tuple[npt.ArrayLike, int]) -> list[Array]:
 
 
 def torque_limits(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> tuple[Array, Array]:
-    """The least and the largest torque of each degree of freedom, ``(..., nv)`` each; infinite where nothing limits it.
+    """The least and the largest torque of each degree of freedom, ``(..., nv)`` each; infinite without a limit.
 
     Driven joints are limited by the torques of their actuators over all commands in this state, with all that
     `actuator_torques` clamps: ranges of commands, of forces, of tendons and of joints. A servo near the end of its
@@ -133,8 +133,8 @@ def torque_limits(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> tuple[Arr
     for actuator in robot.actuators:
         if actuator.motor is not None and actuator.motor.network is not None:
             raise UnsupportedFeature(
-                f"torque_limits: actuator '{actuator.name}' is a network, whose torques over all commands are not "
-                "known; evaluate actuator_torques at the commands in question",
+                f"torque_limits: actuator '{actuator.name}' is a network, whose range of torques is not "
+                "computed; evaluate actuator_torques at single commands",
                 subject=actuator.name,
             )
     J, slope = _actuator_slopes(robot, at, rate)
@@ -219,7 +219,7 @@ def acting_activations(robot: Model, commands: Array, act: Array, dt: float) -> 
 
 
 def gravity_compensation(robot: Model, q: npt.ArrayLike, *, out: Array | None = None) -> Array:
-    """Torques that hold up what ``robot.gravity_compensation`` says, ``(..., nv)``; MuJoCo's ``qfrc_gravcomp``.
+    """Torques that compensate the weight of bodies by ``robot.gravity_compensation``, ``(..., nv)``: ``qfrc_gravcomp``.
 
     Args:
         robot: The mechanism.

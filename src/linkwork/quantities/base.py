@@ -248,7 +248,7 @@ class BaseEvaluator:
         return self.compile("cuda" if device == "cuda" else "native", dtype=dtype, **options)
 
     def on(self, backend: Backend, program: Program | None = None) -> Self:
-        """A copy on another backend, or with another program of equal inputs and outputs; nothing has run yet."""
+        """A copy on another backend, or with another program of equal inputs and outputs, in its initial state."""
         other = object.__new__(type(self))
         vars(other).update(vars(self))
         if program is not None:
@@ -378,7 +378,7 @@ class BaseEvaluator:
         return self.execution.packed(self.runner.evaluate(self.input_arrays(inputs, named, parameters), outputs))
 
     def bind(self, *inputs: Array, out: Array | Sequence[Array], **parameters: Array) -> Callable[[], None]:
-        """A call without arguments that reads these arrays and writes ``out``, allocating nothing: for control loops.
+        """A call without arguments that reads these arrays and writes ``out``, without allocation: for control loops.
 
         Arrays must fit as they are (C-contiguous, of this evaluator's dtype, one state or one batch axis). Shapes are
         checked here, numbers at every call. The call is for one thread at a time, as its arrays are.

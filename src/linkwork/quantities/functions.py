@@ -382,7 +382,7 @@ def need_mass(robot: Model) -> None:
     """Raise unless a robot has mass: what has none has no center of mass."""
     check_robot(robot)
     if robot.mass == 0:
-        raise InputError(f"robot '{robot.name}' has no mass")
+        raise InputError(f"robot '{robot.name}' has no mass: a center of mass needs some")
 
 
 def evaluator_of(

@@ -128,7 +128,8 @@ def moved_too_freely(joints: Sequence[TreeJoint], inertias: Mapping[str, Inertia
             names, body = ", ".join(repr(one.name) for one in reversed(chain)), chain[-1].child
             return body, (
                 f"joints {names} move body '{joint.child}' by {freedoms} degrees of freedom, and body '{body}' has no "
-                "mass: its acceleration is undetermined unless constraints hold it. Give the body an inertia, or fix it"
+                "mass: its acceleration is undetermined unless constraints hold it. Give the body an inertia, or fix "
+                "it; where the file has a floating joint of its own, load it without base='floating'"
             )
     return None
 

@@ -51,7 +51,7 @@ def point_velocity(
 def point_acceleration(
     robot: Model, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike, frame: str | Sequence[str], point: npt.ArrayLike
 ) -> Array:
-    """The acceleration of a point in the world, ``(..., 3)``, as it is seen: gravity is not added.
+    """The classical acceleration of a point in the world, ``(..., 3)``, without gravity.
 
     Args:
         robot: The mechanism.

@@ -136,7 +136,7 @@ class Rays(BaseEvaluator):
         check_straight_line(backend, self.shapes, "rays")
 
     def bodies(self, hits: RayHits) -> npt.NDArray[np.str_]:
-        """Names of the links that were hit, ``(...)``; empty where nothing was.
+        """Names of the links that were hit, ``(...)``; empty where a ray hits none.
 
         Args:
             hits: Result of a call.
@@ -171,8 +171,8 @@ def check_straight_line(backend: Backend, shapes: Iterable[Shape], what: str) ->
     straight = backend.name == "specialized" or (backend.name == "cuda" and backend.device_code == "specialized")
     if straight and has_triangles(shapes):
         raise UnsupportedFeature(
-            f"{what} against meshes and height fields decide by the state, which straight-line programs cannot: stay "
-            "with native code (no compile(); on a GPU, code='native')"
+            f"{what} against meshes and height fields branch on the state, which straight-line programs cannot: use "
+            "native code (no compile(); on a GPU, code='native')"
         )
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Signatures of evaluators whose calls are machine code: what `inspect.signature` and `help` say of them."""
+"""Signatures of evaluators whose calls are machine code, for `inspect.signature` and `help`."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def model_text(
     dialect: str | None = None,
     package: str | None = None,
 ) -> str:
-    """A model as the text of a file; what the format cannot say is a `CannotSave`.
+    """A model as the text of a file; properties that the format lacks raise `CannotSave`.
 
     Args:
         model: The model.
@@ -92,7 +92,7 @@ def save_model(
     dialect: str | None = None,
     package: str | None = None,
 ) -> None:
-    """Save a model; where something is refused, nothing is written.
+    """Save a model; a refused property raises an error before any file is written.
 
     Args:
         model: The model.
@@ -142,7 +142,7 @@ def _checked(model: Model, report: Report, target: Target) -> tuple[str, dict[st
     if report.refused:
         raise _refusal(model, report, target)
     if report.left_out:
-        _warn(f"robot '{model.name}' is not all the same as {_shown(report, target)}: {described(report.left_out)}")
+        _warn(f"robot '{model.name}' is not saved exactly as {_shown(report, target)}: {described(report.left_out)}")
     return result
 
 
@@ -196,10 +196,12 @@ def _drawn(model: Model, pose: str | npt.ArrayLike | None) -> Floats | None:
 def _without_functions(model: Model, report: Report) -> Model:
     """The model without laws of force elements and motions of constraints: functions, which JSON alone has."""
     for element in model.forces:
-        report.refuse("springs", f"force element '{element.name}'", "its law is a function")
+        report.refuse("springs", f"force element '{element.name}'", f"{SHOWN[report.format]} has no force elements")
     moving = [c for c in model.constraints if c.motion is not None]
     for c in moving:
-        report.refuse("constraints", f"constraint '{c.name}'", "it follows a function of time")
+        report.refuse(
+            "constraints", f"constraint '{c.name}'", f"{SHOWN[report.format]} has no constraints that follow time"
+        )
     if not (model.forces or moving):
         return model
     return replace(model, forces=(), constraints=tuple(c for c in model.constraints if c.motion is None))
@@ -224,11 +226,11 @@ def _refusal(model: Model, report: Report, target: Target) -> CannotSave:
     kinds = tuple(dict.fromkeys(refusal.kind for refusal in report.refused))
     droppable = [kind for kind in kinds if kind in DROPPABLE]
     message = (
-        f"robot '{model.name}' cannot be saved as {_shown(report, target)}, and nothing was written: "
+        f"robot '{model.name}' cannot be saved as {_shown(report, target)}; nothing was written. "
         f"{described(report.refused, able)}"
     )
     if len(droppable) > 1 and len(droppable) == len(kinds):
-        message += f"; drop={droppable} leaves all of this out"
+        message += f". drop={droppable} leaves all of this out"
     return CannotSave(message, format=report.format, kinds=kinds, refused=tuple(report.refused))
 
 

@@ -63,7 +63,7 @@ class Refusal:
 
 @dataclass
 class Report:
-    """Collects what a format cannot say of one model.
+    """Collects the properties of one model that a format lacks.
 
     Args:
         format: The format.
@@ -76,7 +76,7 @@ class Report:
     left_out: list[Refusal] = field(default_factory=list)
 
     def refuse(self, kind: str, where: str, what: str) -> None:
-        """Note what changes the dynamics.
+        """Note a property that changes the dynamics.
 
         Args:
             kind: One of `DROPPABLE`, or ``"joints"``, ``"bodies"``, ``"names"``.
@@ -86,7 +86,7 @@ class Report:
         (self.left_out if kind in self.drop else self.refused).append(Refusal(kind, where, what))
 
     def leave_out(self, kind: str, where: str, what: str) -> None:
-        """Note what does not change the dynamics.
+        """Note a property that does not change the dynamics.
 
         Args:
             kind: Kind of property: poses, shapes, surfaces, marks, names, frames, limits.
@@ -112,7 +112,7 @@ def check_drop(drop: Collection[Droppable]) -> frozenset[Droppable]:
 
 
 def described(refusals: Iterable[Refusal], able: dict[tuple[str, str], list[str]] | None = None) -> str:
-    """Refusals in words, those alike together: what, where, and which formats can say it.
+    """The text of refusals, grouped by property: the places, the property, and the formats that have it.
 
     Args:
         refusals: Properties that the format lacks.
@@ -126,17 +126,17 @@ def described(refusals: Iterable[Refusal], able: dict[tuple[str, str], list[str]
     for (kind, what, formats), places in groups.items():
         different = list(dict.fromkeys(places))
         more = f" and {len(different) - _NAMED} more" if len(different) > _NAMED else ""
-        drop = f", drop=['{kind}'] leaves it out" if able is not None and kind in DROPPABLE else ""
-        hint = f" ({formats}{drop})" if formats or drop else ""
+        drop = f"; drop=['{kind}'] leaves it out" if able is not None and kind in DROPPABLE else ""
+        hint = f". {formats}{drop}" if formats else ""
         said.append(f"{', '.join(different[:_NAMED])}{more}: {what}{hint}")
-    return "; ".join(said)
+    return "; ".join(said) if able is None else ". ".join(said)
 
 
 def _able(formats: list[str]) -> str:
     if not formats:
-        return "a .json file can say it"
+        return "A .json file can"
     *others, last = formats
-    return f"{', '.join(others)} and {last} can say it" if others else f"{last} can say it"
+    return f"{', '.join(others)} and {last} can" if others else f"{last} can"
 
 
 def unsaid_of_surfaces(surface: Surface, *said: str) -> list[str]:

@@ -234,7 +234,7 @@ def refuse_constraint(constraint: Constraint, report: Report, dialect: Dialect) 
         report: Where to refuse it.
         dialect: The dialect.
     """
-    what = f"{dialect.shown} has no {type(constraint).__name__} such as this"
+    what = f"{dialect.shown} has no counterpart of this {type(constraint).__name__}"
     if dialect.loops == "refused":
-        what = "URDF by its standard has trees and mimics, no loops and no other constraints"
+        what = "standard URDF has no constraints other than mimics"
     report.refuse("constraints", f"'{constraint.name}'", what)

@@ -34,7 +34,7 @@ from linkwork.simulation.stepper import Stepper
 
 @dataclass(frozen=True, eq=False)
 class RolloutGradient:
-    """The gradient of a function of recorded states, by what the rollout was given."""
+    """The gradient of a function of recorded states by the inputs of the rollout."""
 
     q: Array
     """By the configuration at the start, in its tangent space, ``(..., nv)``."""
@@ -194,7 +194,7 @@ class Adjoint:
                 f"Adjoint takes a Stepper; found {type(stepper).__name__}: Adjoint(lw.Stepper(robot, dt=1e-3))"
             )
         if smoothing is not None and not stepper.contact:
-            raise InputError("smoothing is for steps with contacts, which this stepper has none of")
+            raise InputError("smoothing is for steps with contacts, and this stepper has none")
         self.stepper, self.smoothing = stepper, smoothing
         self._vjp = stepper.vjp
         self.inputs = tuple(self._vjp.inputs)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Warnings of what steps with contacts did not do, and of dry friction and limits that other steps leave out."""
+"""Warnings of unsolved steps with contacts, and of dry friction and limits that other steps leave out."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import warnings
 
 import numpy as np
 
-from linkwork.contact.points import at_most_three, words_of_jam, words_of_overflow
+from linkwork.contact.points import words_of_jam, words_of_overflow
 from linkwork.errors import ModelWarning, StateWarning
-from linkwork.inputs import outer_level, plural
+from linkwork.inputs import at_most_three, outer_level, plural
 from linkwork.model.model import Model
 from linkwork.plans.contact_balls import limited_balls
 from linkwork.quantities.arguments import Array
@@ -72,7 +72,7 @@ def warn_of_missed_steps(robot: Model, rows: Array, dt: float) -> None:
     if history.jammed.any():
         warnings.warn(
             f"penetration of '{robot.name}' could not be removed in {plural(int(history.jammed.sum()), 'step')} "
-            "(Trajectory.contacts.jammed): shapes overlap that no joint moves apart"
+            "(Trajectory.contacts.jammed): shapes overlap that no joint can separate"
             f"{words_of_jam(robot, history.points)}, and stay as they are; leave these pairs out, or start where they "
             "are apart",
             StateWarning,

@@ -30,12 +30,11 @@ from linkwork.contact.points import (
     MOMENT,
     VELOCITY,
     ContactPoints,
-    at_most_three,
     contact_points,
 )
 from linkwork.contact.scales import contact_scales
 from linkwork.errors import InputError, StateWarning
-from linkwork.inputs import ContactLaw, SimulationIntegrator, outer_level, suggest
+from linkwork.inputs import ContactLaw, SimulationIntegrator, at_most_three, outer_level, plural, suggest
 from linkwork.kernels.contact.reduced.step import (
     FALLBACKS,
     FRICTION,
@@ -99,8 +98,8 @@ def has_contacts(
     for name, value, known in asked:
         if value not in known:
             raise InputError(
-                f"'{robot.name}' has {what}, which {name} '{value}' does not know: use '{known[0]}', or contact=False "
-                f"(--contacts none) {without}"
+                f"'{robot.name}' has {what}, which {name} '{value}' does not support: use '{known[0]}', or "
+                f"contact=False (--contacts none) {without}"
             )
     return True
 
@@ -285,7 +284,7 @@ class ContactSeries:
 
 
 class ContactHistory(Mapping[str, ContactSeries]):
-    """Contacts of a trajectory by the names of their pairs, and what solving them left.
+    """Contacts of a trajectory by the names of their pairs, with residuals and counts of unsolved steps.
 
     Args:
         robot: The mechanism.
@@ -381,7 +380,8 @@ class ContactHistory(Mapping[str, ContactSeries]):
         return self._part("solver")[..., 1].astype(np.int64)
 
     def __repr__(self) -> str:
-        return f"<ContactHistory of '{self._robot.name}': {', '.join(self._slots)}>"
+        pairs = f"{plural(len(self._slots), 'pair')}, {at_most_three(list(self._slots))}"
+        return f"<ContactHistory of '{self._robot.name}': {pairs}>"
 
 
 def rows_of_slots(robot: Model, rows: Array) -> Array:

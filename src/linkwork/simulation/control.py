@@ -200,7 +200,7 @@ def _parameter_names(text: Callable[..., None]) -> list[str]:
     if tuple(inner[:3]) != ARGUMENTS or inner[-1:] != ["tau"]:
         raise source.error(
             source.tree,
-            f"a controller takes time, q, v, its parameters, tau (and tree first, if it likes); "
+            f"a controller takes time, q, v, its parameters, tau (optionally tree first); "
             f"'{source.tree.name}' takes {', '.join(names) or 'nothing'}",
         )
     return inner[3:-1]

@@ -42,7 +42,7 @@ RESULTS = {"q1": ("q1", slice(None)), "v1": ("v1", slice(None))}
 
 @differentiable
 class StepFunction(BaseEvaluator):
-    """One step as a function of arrays: what products are made of.
+    """One step as a function of arrays, from which products are computed.
 
     Args:
         stepper: Says how steps are made.

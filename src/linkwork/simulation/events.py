@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Events of a simulation: zero crossings of functions of time and state, and what happens there.
+"""Events of a simulation: zero crossings of functions of time and state, and their actions.
 
 Steps are made one by one, and functions are evaluated after each. Where one changes its sign, the step is repeated with
 shorter lengths until the crossing is known to the tolerance (Illinois' method); the simulation goes on from there. Two

@@ -131,7 +131,7 @@ def linearize(
     of_commands = None
     if dt is None:
         if commands is not None:
-            raise InputError("commands act over a step: give dt, or torques tau in place of commands")
+            raise InputError("commands act over a step: pass dt, or torques tau instead of commands")
         A, B, change = _continuous(robot, at, rate, torque, passive)
     else:
         method: Any = "minimal" if space == "minimal" and not _touches(robot, contact) else "auto"

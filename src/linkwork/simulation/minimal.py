@@ -14,7 +14,7 @@ from linkwork.simulation.stepper import Stepper
 
 
 class MinimalMotion:
-    """A robot that moves in minimal coordinates: loops are closed at every stage of a step, so that nothing drifts.
+    """The motion of a robot in minimal coordinates: loops are closed at every stage of a step, without drift.
 
     The state is a closed configuration ``q`` and the rates of the free degrees of freedom (see `Minimal`). Joints do
     nothing by themselves: no springs, dampers and stops. ``simulate(robot, ..., method="minimal")`` makes whole runs of

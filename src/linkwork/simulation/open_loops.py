@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Loops that steps in minimal coordinates could not close: which ones, when, and what to do about it."""
+"""Errors of steps in minimal coordinates whose loops could not be closed: the loops, the time, and a remedy."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Projection of states onto the constraint manifold: what a simulation does every few steps."""
+"""Projection of states onto the constraint manifold, every few steps of a simulation."""
 
 from __future__ import annotations
 

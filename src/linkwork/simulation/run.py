@@ -226,7 +226,9 @@ def checked_controller(
         return controller
     kernel.check(robot, robots)
     if constant.commands is not None:
-        raise InputError("commands and a kernel, which writes torques of all joints: give one of them")
+        raise InputError(
+            "commands were passed together with a kernel, which writes torques of all joints: pass one of them"
+        )
     return kernel
 
 

@@ -45,7 +45,7 @@ class Stop(NamedTuple):
 
 @dataclass(frozen=True)
 class Schedule:
-    """When a simulation starts and ends, in steps of the clock, and the steps between what happens on the way."""
+    """Start, end and intermediate stops of a simulation, in steps of the clock."""
 
     dt: float
     start: float

@@ -247,7 +247,7 @@ def _of_solution(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike | None, soluti
         a = solution.acceleration + axes_accelerations(robot, v)
         return Forces(a, solution.multipliers, solution.forces, limits, solution.moments, solution.is_listed)
     if isinstance(solution, InverseSolution) and solution.contacts:
-        raise InputError("forces of contacts that inverse dynamics chose are not measured: give those of ContactStep")
+        raise InputError("contact forces of inverse dynamics are not measured: pass a solution of ContactStep")
     if isinstance(solution, Solution | InverseSolution):
         return Forces(solution.acceleration, solution.multipliers)
     if isinstance(solution, StepResult):

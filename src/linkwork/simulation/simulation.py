@@ -339,7 +339,9 @@ class Simulation:
         total = counted(steps, "steps")
         if tau is not None:
             if self.controller is not None:
-                raise InputError("tau and a controller, which computes torques of all joints: give one of them")
+                raise InputError(
+                    "tau was passed together with a controller, which computes torques of all joints: pass one of them"
+                )
             tau = robots.array(tau, "tau", (robot.nv,))
         if commands is not None:
             if not self.stepper.takes_commands:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One robot, simulated: what `simulate` and `Trajectory.resume` do."""
+"""Simulation of one robot, for `simulate` and `Trajectory.resume`."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ class StepResult:
 
     @property
     def steps(self) -> Array:
-        """Steps after which everything was finite."""
+        """The number of steps after which the state was finite."""
         done: Array = self.progress[..., 1] - 1.0
         return done
 

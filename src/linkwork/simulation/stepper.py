@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Steps of integrators for one robot: what simulations are made of, and for loops of one's own."""
+"""Steps of integrators for one robot, the basis of simulations and of user-defined loops."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ class Stepper(BaseEvaluator):
         return stepper.on(self.execution.backend)
 
     def on(self, backend: Backend, program: Program | None = None) -> Self:
-        """A copy on another backend; nothing has run yet.
+        """A copy on another backend, in its initial state.
 
         Args:
             backend: Backend of the program, and with which numbers.
@@ -197,7 +197,7 @@ class Stepper(BaseEvaluator):
 
     @property
     def reduced(self) -> bool:
-        """Whether steps are made by the reduced matrix of what touches."""
+        """Whether steps solve contacts by the reduced matrix of active contacts."""
         return self.planned.contact is not None and self.planned.contact.reduced
 
     @property
@@ -360,7 +360,7 @@ class Stepper(BaseEvaluator):
         out: tuple[Array, Array] | None = None,
         **parameters: Array,
     ) -> Callable[[], None]:
-        """A call without arguments that makes so many steps, allocating nothing: for control loops.
+        """A call without arguments that makes ``steps`` steps, without allocation: for control loops.
 
         Each call reads the arrays as they are then. They must fit as they are (C-contiguous, of this stepper's dtype),
         or have one batch axis more each, the same for all.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Trajectories: what simulations return, and what is kept, drawn and resumed."""
+"""Trajectories, the results of simulations: recording, plots, files, resumption."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Trajectory(Motion):
 
     @converted
     def resume(self, index: int = -1, *, seconds: float, **changes: Any) -> Trajectory:
-        """Go on from a recorded state as `simulate` would have, or with other arguments of `simulate`.
+        """Continue from a recorded state as `simulate` would have, or with other arguments of `simulate`.
 
         Constraints are enabled as they were then; events, probes and controllers are given again.
 
@@ -211,7 +211,7 @@ class Trajectory(Motion):
         over: str | None = None,
         polar: bool = False,
     ) -> Figure:
-        """Curves over time, each unit on axes of its own; to a file if asked.
+        """Plot curves over time, with separate axes for each unit, and save them where ``path`` is given.
 
         By default joint positions, energies, how far loops open, constraint forces, and normal forces and gaps of
         contacts. Of a trajectory that ended early, as far as it went; its title says where that was, and why.

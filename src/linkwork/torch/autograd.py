@@ -90,7 +90,7 @@ class EagerCall(_Rules):
 
     @staticmethod
     def forward(ctx: Any, call: Call, *tensors: Tensor) -> Tensors:
-        """Compute, and keep what derivatives need."""
+        """Compute, and keep the inputs of derivatives."""
         outputs = call.run(tensors)
         _Rules._keep(ctx, call, tensors, outputs)
         return outputs

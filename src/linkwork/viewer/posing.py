@@ -31,7 +31,7 @@ class Pose:
         self.robot, self.q = robot, q
 
     def turn(self, name: str, value: float) -> str:
-        """Move a joint to a value, or as far as loops can follow; says what stopped it, if anything did."""
+        """Move a joint to a value, or as far as loops can follow; returns the reason where it stopped before."""
         try:
             path = Continuation(self.robot, self.q, [name], tolerance=CLOSED_BY_SLIDERS, limits=False)
         except AssemblyError as error:

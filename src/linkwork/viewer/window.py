@@ -138,7 +138,7 @@ class Viewer:
         return place
 
     def show(self, what: float | npt.ArrayLike) -> None:
-        """Of a trajectory, the recorded state nearest to a time; of a robot, a configuration, as it is."""
+        """Show the recorded state of a trajectory nearest to a time, or a configuration of a robot, unchanged."""
         if self.playing is not None:
             time = np.asarray(what, dtype=np.float64)
             if time.ndim or not np.isfinite(time):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Links with their motors' rotors: chains on gears and belts, and what Tello's model file does not say.
+"""Links with their motors' rotors: chains with gears and belts, and the differentials that Tello's model file omits.
 
 **clusters** Figs. 8b, 8e, 8f, 11, 13. Of the chains the paper gives counts (12 links; 2 to 24 in Fig. 11); lengths,
 masses and ratios are chosen here.

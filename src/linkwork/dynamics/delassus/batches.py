@@ -117,7 +117,7 @@ class Matrix(BaseEvaluator):
     def __init__(self, robot: Model, method: DelassusMethod, threads: int | None = None) -> None:
         how = METHODS[method]
         if how is None:
-            raise InputError(f"{method} makes no matrix of its own")
+            raise InputError(f"{method} computes no matrix")
         self.method, self._damped = method, how.damped
 
         def program() -> Program:

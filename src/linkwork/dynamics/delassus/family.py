@@ -101,7 +101,7 @@ class Delassus:
             what: The feature that ignores other loops.
         """
         if self.method == "cluster_efpa" and any(c.enabled for c in self.whole.constraints if c not in self._rows):
-            raise UnsupportedFeature(f"cluster_efpa knows no {what} of '{self.whole.name}' with its loops closed")
+            raise UnsupportedFeature(f"cluster_efpa computes no {what} of '{self.whole.name}' with its loops closed")
 
     @cached_property
     def product(self) -> Product:

@@ -125,7 +125,7 @@ class ConstrainedDerivatives(BaseEvaluator):
     ) -> None:
         if not METHODS[method].exact:
             raise UnsupportedFeature(
-                f"{method} solves another problem than its constraints', whose derivatives are not known here: use an "
+                f"{method} does not solve the constrained dynamics exactly, and has no derivatives: use an "
                 "exact method, cluster or prox_bbo for instance"
             )
         self.method = method
@@ -275,8 +275,8 @@ class ConstrainedDerivatives(BaseEvaluator):
         """Overwrite results of the states of uncertain rank by those of singular values."""
         if self.parameters:
             raise SingularConstraints(
-                f"the rank of the constraints of '{self.robot.name}' is a close call, and its derivatives are computed "
-                "by singular values, which know no parameters as inputs: change the robot, robot.with_parameters(...)"
+                f"the rank of the constraints of '{self.robot.name}' is numerically uncertain, and its derivatives are "
+                "computed by singular values, without parameters as inputs: use robot.with_parameters(...)"
             )
         lead = result.a.shape[:-1]
         R = row_regularization(self.robot, self.regularization)

@@ -56,7 +56,9 @@ class CenterOfMass(Constraint):
 
     def _renamed_fields(self, names: Renaming) -> dict[str, Any]:
         if names.world != WORLD:
-            raise self._error("its reference, the world, would move: add the constraint to the whole mechanism instead")
+            raise self._error(
+                "its reference is the world, which would move: add the constraint to the composed mechanism"
+            )
         bodies = None if self.bodies is None else tuple(names.place(name) for name in self.bodies)
         return {"at": names.world_at * as_placement(self.at), "bodies": bodies}
 
@@ -116,5 +118,5 @@ class LinearCombination(Constraint):
     def _renamed_fields(self, names: Renaming) -> dict[str, Any]:
         turned = not np.array_equal(names.world_at.rotation, np.eye(3))
         if self.reference == "aligned" and (names.world != WORLD or turned):
-            raise self._error("its reference, the world's axes, would turn: add it to the whole mechanism instead")
+            raise self._error("its reference, the world's axes, would turn: add it to the composed mechanism")
         return {"matrices": {names.place_or_world(name): matrix for name, matrix in self.matrices.items()}}

@@ -25,8 +25,8 @@ class FunctionCoupling(Coupling):
     """A function of joint coordinates, written in Python, equals a value; each of its results is a row.
 
     ``FunctionCoupling(lambda crank, rod: 0.1 * np.sin(crank) + 0.4 * np.sin(rod), ["crank", "rod"])``: it may use +, -,
-    *, /, whole powers, and NumPy's sin, cos, tan and sqrt. Its derivatives are
-    computed by automatic differentiation.
+    *, /, powers, and NumPy's sin, cos, tan, arctan, arctan2, sqrt, exp, log, tanh, abs, sign, minimum, maximum, clip
+    and interp. Its derivatives are computed by automatic differentiation.
 
     Args:
         function: Takes one coordinate of each joint, returns one number or several.
