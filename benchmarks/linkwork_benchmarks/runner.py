@@ -71,7 +71,7 @@ def measure(scenario: Scenario, settings: Settings, journal: Journal) -> None:
     """Measure one scenario; a missing model file is a note."""
     robot = getattr(scenario, "robot", None)
     if robot is not None and not ROBOTS[robot].path.is_file():
-        journal.note(f"{scenario.name} was not measured: no file {ROBOTS[robot].path}")
+        journal.note(f"{scenario.name}: not measured: no file {ROBOTS[robot].path}")
     else:
         journal.metrics |= _measured(scenario, settings)
 
@@ -87,7 +87,7 @@ def measure_by_type(measures: Mapping[type, Measure]) -> Measure:
         try:
             measures[type(scenario)](scenario, settings, journal)
         except FileNotFoundError as missing:
-            journal.note(f"{scenario.name} was not measured: {missing}")
+            journal.note(f"{scenario.name}: not measured: {missing}")
 
     return measure
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from linkwork.errors import ModelError
 from linkwork.parsing.mjcf import mujoco_map
 from linkwork_benchmarks import report, suites
 from linkwork_benchmarks.runner import Journal
@@ -49,7 +50,20 @@ def test_a_file_that_is_not_there_is_a_note(monkeypatch: pytest.MonkeyPatch) -> 
     journal = Journal()
     studies.measure(scenarios.Motion("iiwa 14"), studies.QUICK, journal)
     assert journal.metrics == {}
-    assert "scenes.iiwa 14 was not measured" in journal.notes[0]
+    assert journal.notes[0].startswith("scenes.iiwa 14: not measured")
+
+
+def test_notes_of_a_scene_go_when_it_is_measured_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(scene: str) -> None:
+        raise ModelError(f"{scene} has no inertia")
+
+    monkeypatch.setattr(studies, "system", refuse)
+    journal = Journal()
+    for name in ("g1", "g1 falls"):
+        studies.measure(scenarios.Motion(name), studies.QUICK, journal)
+    again = dict.fromkeys(("date", "commit", "modified", "machine", "seconds", "quick"), "now")
+    results = report.updated({"notes": journal.notes}, {**again, "notes": []}, ["scenes.g1"])
+    assert results["notes"] == ["scenes.g1 falls: does not load: g1 falls has no inertia"]
 
 
 @pytest.mark.parametrize("text", [texts.pile(7), texts.quadruped_on_height_field(all_shapes=True)])

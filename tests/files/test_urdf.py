@@ -530,6 +530,9 @@ ODD = {
     "hyphens in a comment": edited(END, '<!-- a -- b --><frame name="f" link="base"/>'),
     "a comment that ends in a hyphen": edited(END, "<!-- a\n---><!--- b --->"),
     "a comment before the root": "<!-- ---- -->\n" + ARM,
+    "a declaration after an empty line": '\n<?xml version="1.0"?>\n' + ARM,
+    "a declaration after a comment": '<!-- an arm -->\n<?xml version="1.0"?>\n' + ARM,
+    "a declaration of no version of XML": '<?xml version="0.0" ?>\n' + ARM,
 }
 
 

@@ -25,7 +25,7 @@ def measure(scenario: Baseline, settings: Settings, journal: Journal) -> None:
     environment = {**os.environ, "LINKWORK_CPU": scenario.cpu, "LINKWORK_QUIET": "1"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
-        journal.note(f"{scenario.name} was not measured: {done.stderr.strip().splitlines()[-1]}")
+        journal.note(f"{scenario.name}: not measured: {done.stderr.strip().splitlines()[-1]}")
         return
     for name, us in json.loads(done.stdout.splitlines()[-1]).items():
         journal.metrics[f"{scenario.name}.{name}.us"] = us

@@ -96,7 +96,7 @@ def _growth(scenario: Growth, settings: Settings, journal: Journal) -> None:
                 warnings.simplefilter("ignore")
                 runs += [(f"{size}.{s}", ours.whole_step(robot, s, RESIDUAL, q, v, 20)) for s in ("newton", "admm")]
         except (Unable, LinkworkError) as reason:
-            journal.note(f"{scenario.name} at {size} was not measured: {reason}")
+            journal.note(f"{scenario.name}.{size}: not measured: {reason}")
             break
     contenders = [Contender(name, run.call, [()], 1, run.answer) for name, run in runs]
     with warnings.catch_warnings():
@@ -114,7 +114,7 @@ def _on_ground(scenario: OnGround, settings: Settings, journal: Journal) -> None
     try:
         found = robots.measured(scenario.motion, scenario.robots, scenario.seconds, scenario.rounds)
     except (Unable, LinkworkError) as reason:
-        journal.note(f"{scenario.name} was not measured: {reason}")
+        journal.note(f"{scenario.name}: not measured: {reason}")
         return
     journal.metrics |= {f"{scenario.name}.{key}": value for key, value in found.items()}
     say("  " + ", ".join(f"{key} {value:.3g}" for key, value in found.items()))

@@ -107,7 +107,7 @@ def _timing(scenario: Timing, settings: Settings, journal: Journal) -> None:
         try:
             program = native.compile(threads=1)
         except ProgramTooLarge as error:
-            journal.note(f"{name} is not specialized: {error}")
+            journal.note(f"{name}: not specialized: {error}")
         else:
             contenders += [
                 Contender("specialized", program, singles, CALLS, unused),

@@ -46,7 +46,7 @@ def _motion(scenario: Motion, settings: Settings, journal: Journal) -> None:
     try:
         scene = system(scenario.scene)
     except (LinkworkError, ValueError) as error:
-        journal.note(f"{scenario.name} does not load: {_one_line(error)}")
+        journal.note(f"{scenario.name}: does not load: {_one_line(error)}")
         return
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ModelWarning)

@@ -52,7 +52,7 @@ def measure(scenario: Scenario, settings: Settings, journal: Journal) -> None:
             return
         given = system(scenario.system)
     except FileNotFoundError as missing:
-        journal.note(f"{scenario.name} was not measured: {missing}")
+        journal.note(f"{scenario.name}: not measured: {missing}")
         return
     match scenario:
         case Energy():

@@ -111,7 +111,7 @@ def _soft_tables(
     """Arrays of soft contacts, limits and dry friction."""
     pairs = soft_weights(robot)
     boxes = soft_boxes(robot, joint_boxes, of_tendons, of_balls)
-    return {"nsoft": len(pairs), "nsoft_boxes": len(boxes["box_weight"]), "soft_D": pairs, **boxes}
+    return {"nsplit": 1, "nsoft": len(pairs), "nsoft_boxes": len(boxes["box_weight"]), "soft_D": pairs, **boxes}
 
 
 def reduced_settings(robot: Model, dt: float, solver: SolverSettings, time: float, dtype: str) -> Array:

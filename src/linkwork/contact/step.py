@@ -120,8 +120,8 @@ class ContactStep(BaseEvaluator):
         meshes: Representation of meshes, as for `ContactGeometry`.
         strict: Whether iterations that do not reach the tolerance are an error, `NotConverged`; else there is a warning
             and `ContactSolution.converged` says so.
-        contact: ``"hard"``, or ``"soft"``: contacts give way as MuJoCo's with elliptic cones do, by the numbers of
-            ``soft`` of `ContactPair`. There are rows of what overlaps alone, and no restitution; ``newton`` alone, in
+        contact: ``"hard"``, or ``"soft"``: contacts give way as MuJoCo's do, by the numbers of ``soft`` of `ContactPair`.
+            There are rows of what overlaps alone, and no restitution; dampers act after contacts; ``newton`` alone, in
             native code, without derivatives.
         wrenches: Frames that external wrenches act on. A call then takes them as ``(..., frames, 6)``, each ``[moment,
             force]`` at the frame's origin in the frame's axes.
@@ -166,14 +166,15 @@ class ContactStep(BaseEvaluator):
         if contact == "soft" and solver != "newton":
             raise InputError(f"soft contacts have the solver 'newton', not '{solver}'")
         own = robot if passive else without_passive_forces(robot)
-        inputs = ParameterInputs(own, parameters, options.dt if passive else 0.0)
+        implicit = options.dt if passive and contact == "hard" else 0.0  # soft steps add dampers themselves
+        inputs = ParameterInputs(own, parameters, implicit)
         check_contact_parameters(inputs.names, passive)
         frames = frame_names(wrenches)
         arguments = {"robot": robot, **options.arguments(), "wrenches": frames}
 
         def program() -> Program:
             warn_unmodeled(robot, self.reduced, tendon_limits=limits, ball_limits=limits)
-            moved = with_implicit_armature(robot, options.dt) if passive else without_passive_forces(robot)
+            moved = with_implicit_armature(robot, implicit) if passive else without_passive_forces(robot)
             moved = replace(moved, time=robot.time + options.dt)  # targets of constraints are those after the step
             if self.reduced:
                 named = True if limits else ()

@@ -23,12 +23,15 @@ class SoftContact:
         friction_reference: MuJoCo's ``solreffriction``: the same as ``reference`` for the directions of friction; two
             zeros: as the normal direction.
         friction_ratio: MuJoCo's ``impratio``: impedance of friction relative to that of the normal direction.
+        pyramidal: Whether the friction cone is a pyramid over the directions of friction, as is usual in MuJoCo, and
+            not an ellipse; ``friction_reference`` has no effect then.
     """
 
     reference: tuple[float, float] = (0.02, 1.0)
     impedance: tuple[float, ...] = (0.9, 0.95, 0.001, 0.5, 2.0)
     friction_reference: tuple[float, float] = (0.0, 0.0)
     friction_ratio: float = 1.0
+    pyramidal: bool = False
 
     def __post_init__(self) -> None:
         if len(self.impedance) != 5:
@@ -60,7 +63,7 @@ class SoftContact:
 
 
 USUAL = SoftContact()
-"""MuJoCo's defaults."""
+"""MuJoCo's defaults, but for the cone."""
 
 
 @converted

@@ -3,7 +3,7 @@
 
 The parser resolves no entities, opens no other file, uses no network, and refuses documents of absurd depth. What XML
 forbids and TinyXML, which the formats' own tools use, takes is read with a warning: undeclared prefixes, and
-comments with ``--`` in them.
+comments with ``--`` in them, and XML declarations elsewhere than at the start or of other versions.
 """
 
 from __future__ import annotations
@@ -309,7 +309,7 @@ def _parsed(text: bytes | str, file: str) -> tuple[Any, list[Complaint]]:
         comments: list[Complaint] = []
         parser = _parser("utf-8", deep=True, recover=True)
         with suppress(etree.XMLSyntaxError):  # nothing to recover
-            root = etree.fromstring(_without_hyphens(text, comments), parser)
+            root = etree.fromstring(_without_hyphens(_without_declaration(text, comments), comments), parser)
             undeclared = [e for e in parser.error_log if e.type == etree.ErrorTypes.NS_ERR_UNDEFINED_NAMESPACE]
             fatal = [e for e in parser.error_log if e.type != etree.ErrorTypes.NS_ERR_UNDEFINED_NAMESPACE]
             if root is not None and not fatal and _depth(root) <= DEEPEST:
@@ -356,6 +356,19 @@ def _without_hyphens(text: bytes, complaints: list[Complaint]) -> bytes:
         return b"<!--" + b"\n" * inside.count(b"\n") + b"-->"
 
     return _COMMENT.sub(emptied, text)
+
+
+_DECLARATION = re.compile(rb"(\s*(?:<!--.*?-->\s*)*)(<\?xml\b[^>]*\?>)", re.DOTALL)
+
+
+def _without_declaration(text: bytes, complaints: list[Complaint]) -> bytes:
+    """The text without an XML declaration that is not at its start, or not of a version of XML."""
+    match = _DECLARATION.match(text)
+    if match is None or (not match[1] and re.search(rb"""version\s*=\s*["']1\.""", match[2])):
+        return text
+    what = "an XML declaration that is not at the start" if match[1] else "an XML declaration of no version of XML"
+    complaints.append((match[1].count(b"\n") + 1, what))
+    return match[1] + b"\n" * match[2].count(b"\n") + text[match.end() :]
 
 
 def _depth(root: Any) -> int:

@@ -130,7 +130,9 @@ class _Writer:
         settings = self.model.opt
         numbers = {name: _numbers(getattr(settings, name)) for name in _OPTIONS}
         groups = " ".join(str(k) for k in range(31) if int(settings.disableactuator) >> k & 1)
-        option = etree.SubElement(root, "option", **numbers, **({"actuatorgroupdisable": groups} if groups else {}))
+        cone = "pyramidal" if int(settings.cone) == int(mujoco.mjtCone.mjCONE_PYRAMIDAL) else "elliptic"
+        named = {"cone": cone} | ({"actuatorgroupdisable": groups} if groups else {})
+        option = etree.SubElement(root, "option", **numbers, **named)
         flag = etree.SubElement(option, "flag", override="enable" if int(settings.enableflags) & 1 else "disable")
         for name, bit in mujoco.mjtDisableBit.__members__.items():
             if name.startswith("mjDSBL_") and int(settings.disableflags) & int(bit):

@@ -23,6 +23,7 @@ from linkwork.plans.tree import Tree, build_tree
 FRICTION_INTEGERS: dict[str, Shape] = {
     "contact_dim": ("ncontacts",),  # numbers of a contact force: 1, 3, 4 or 6
     "contact_adhesive": ("ncontacts",),  # 1 where it pulls
+    "contact_pyramidal": ("ncontacts",),  # 1 where the cone of a soft contact is a pyramid
     "contact_moving": ("ncontacts",),  # 1 where the surface of one of its shapes moves relative to the body
 }
 FRICTION_FLOATS: dict[str, Shape] = {
@@ -71,9 +72,13 @@ def friction_tables(model: Model) -> dict[str, Any]:
         values = [getattr(one or USUAL, name) for one in pairs.values("soft")]
         return np.array(values, dtype=float).reshape(-1, *size)[pairs.kind]
 
+    pyramidal = soft("pyramidal") > 0
+    own = np.where(pyramidal[:, None], 0.0, soft("friction_reference", 2))
+
     return {
         "contact_dim": dim,
         "contact_adhesive": pairs.column("adhesion") > 0,
+        "contact_pyramidal": pyramidal & (dim > 1),
         "contact_moving": moving[pairs.first] | moving[pairs.second],
         "pair_friction": np.stack([sliding, sliding, spinning, rolling, rolling], axis=1),
         "pair_margin": pairs.column("margin"),
@@ -81,7 +86,7 @@ def friction_tables(model: Model) -> dict[str, Any]:
         "pair_adhesion": pairs.column("adhesion"),
         "shape_surface": surface,
         "soft_reference": soft("reference", 2),
-        "soft_friction_reference": soft("friction_reference", 2),
+        "soft_friction_reference": own,
         "soft_impedance": soft("impedance", 5),
         "soft_ratio": soft("friction_ratio"),
     }

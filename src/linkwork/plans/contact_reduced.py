@@ -82,6 +82,7 @@ REDUCED_TREE = actuated_layout(
             "nsoft",  # pairs, limits and dry friction, and rows of constraints, where these are soft; else none
             "nsoft_boxes",
             "nsoft_rows",
+            "nsplit",  # 1 where contacts act before implicit dampers, as in soft steps
             "nlisted",  # the most contact points of a state
             "nloops",  # sets of rows of loops
             "nloop_sides",
@@ -310,7 +311,7 @@ def reduced_tree(
     )
 
 
-NOT_SOFT: Mapping[str, Any] = {"nsoft": 0, "nsoft_boxes": 0, "nsoft_rows": 0} | {
+NOT_SOFT: Mapping[str, Any] = {"nsoft": 0, "nsoft_boxes": 0, "nsoft_rows": 0, "nsplit": 0} | {
     name: np.zeros((0, *(int(n) for n in shape[1:])))
     for name, shape in REDUCED_TREE.floats.items()
     if str(shape[0]).startswith("nsoft")

@@ -79,10 +79,7 @@ class _Writer:
         model = self.model
         root = etree.Element("mujoco", model=model.name)
         add(root, "compiler", angle="radian", autolimits="false", inertiafromgeom="false")
-        option = add(root, "option", gravity=numbers(model.gravity))
-        ratio = self.geoms.friction_ratio()
-        if ratio != 1.0:
-            option.set("impratio", number(ratio))
+        add(root, "option", gravity=numbers(model.gravity), **self.geoms.cones())
         self.geoms.assets(root)
         elements = {WORLD: add(root, "worldbody")}
         self.geoms.write(elements[WORLD], WORLD)

@@ -172,15 +172,18 @@ class GeomWriter:
 
     # Contacts ------------------------------------------------------------------------------------------
 
-    def friction_ratio(self) -> float:
-        """MuJoCo's ``impratio``, which is one for the whole model."""
+    def cones(self) -> dict[str, str]:
+        """MuJoCo's ``impratio`` and ``cone``, each one for the whole model."""
         model = self.layout.model
-        ratios = {(pair.soft or USUAL).friction_ratio: pair.name for pair in model.contacts}
-        if len(ratios) > 1:
-            name = list(ratios.values())[1]
-            self.report.refuse("contacts", f"contact '{name}'", "friction_ratio of soft contacts is one number in MJCF")
+        softness = [(pair.soft or USUAL, pair.name) for pair in model.contacts]
+        pairs = {(soft.friction_ratio, soft.pyramidal): name for soft, name in softness}
+        if len(pairs) > 1:
+            name = list(pairs.values())[1]
+            what = "friction_ratio and pyramidal of soft contacts are the same for all in MJCF"
+            self.report.refuse("contacts", f"contact '{name}'", what)
         said = (shape.surface.soft or USUAL for shape in model.shapes if shape.surface is not None)
-        return next(iter(ratios), next((soft.friction_ratio for soft in said), 1.0))
+        ratio, pyramidal = next(iter(pairs), next(((s.friction_ratio, s.pyramidal) for s in said), (1.0, False)))
+        return {"cone": "pyramidal" if pyramidal else "elliptic"} | ({"impratio": number(ratio)} if ratio != 1 else {})
 
     def contacts(self, root: Any) -> None:
         """Add all pairs that may touch.

@@ -62,9 +62,15 @@ def start_of(
 
 
 def initial_state(
-    robot: Model, q: npt.ArrayLike | None, v: npt.ArrayLike | None, closed: bool = True, time: float = 0.0
+    robot: Model,
+    q: npt.ArrayLike | None,
+    v: npt.ArrayLike | None,
+    closed: bool = True,
+    time: float = 0.0,
+    soft: bool = False,
 ) -> tuple[Array, Array]:
-    """One state at a time; its loops must be closed where ``closed`` says so. Drives lead the rest with them."""
+    """One state at a time; its loops must be closed where ``closed`` says so, but for those that give way where all is
+    ``soft``. Drives lead the rest with them."""
     check_robot(robot)
     if q is None:
         q = default_configuration(robot)
@@ -78,7 +84,7 @@ def initial_state(
     if has_motions(robot):
         at, rate = _driven(replace(robot, time=time), at, rate)
     if closed:
-        check_loops(replace(robot, time=time) if has_motions(robot) else robot, at, rate)
+        check_loops(replace(robot, time=time) if has_motions(robot) else robot, at, rate, soft=soft)
     return at, rate
 
 
@@ -109,7 +115,7 @@ def _driven(robot: Model, q: Array, v: Array) -> tuple[Array, Array]:
     return q, project_velocity(robot, q, v)
 
 
-def check_loops(robot: Model, q: Array, v: Array | None, where: str = "at the start") -> None:
+def check_loops(robot: Model, q: Array, v: Array | None, where: str = "at the start", soft: bool = False) -> None:
     """Refuse loops that are open, and velocities that open them.
 
     Args:
@@ -117,10 +123,11 @@ def check_loops(robot: Model, q: Array, v: Array | None, where: str = "at the st
         q: Configuration, ``(nq,)``.
         v: Joint velocities, ``(nv,)``; None: any.
         where: Words for errors.
+        soft: Whether constraints give way, as in steps with ``contact="soft"``.
     """
     if q.ndim != 1:
         raise InputError(f"q has shape {q.shape}, needs ({robot.nq},): one state; for several, see rollouts")
-    acting = [np.full(c.rows, c.enabled and c.is_exact(False)) for c in robot.constraints]
+    acting = [np.full(c.rows, c.enabled and c.is_exact(soft)) for c in robot.constraints]
     on = np.concatenate(acting) if acting else np.zeros(0)
     if not on.any():
         return

@@ -314,9 +314,8 @@ def step_program(robot: Model, settings: StepSettings, parameters: ParameterName
     passive = passive_parameters(robot, settings.passive, soft, at, settings.dt, settings.integrator == "euler")
     stopped = np.flatnonzero(passive[:, STOP_DAMPING]).tolist()
     moved = _moved(robot, settings, form, at)
-    implicit_time = settings.dt if settings.integrator == "euler" and settings.passive else 0.0
     own = replace(robot if settings.passive else without_passive_forces(robot), constraints=moved.constraints)
-    inputs = ParameterInputs(own, parameters, implicit_time)
+    inputs = ParameterInputs(own, parameters, settings.implicit_time)
     check_step_parameters(inputs.names, settings.passive, form == "loops", form == "contact")
     contact = None
     if form == "contact":
@@ -420,8 +419,7 @@ def with_joint_forces(robot: Model, moved: Model, settings: StepSettings, at: Ar
         settings: Settings of the steps.
         at: The configuration that stops of tendons are made for.
     """
-    if settings.integrator == "euler" and settings.passive:
-        moved = with_implicit_armature(moved, settings.dt)
+    moved = with_implicit_armature(moved, settings.implicit_time)
     if not settings.passive:
         moved = replace(moved, gravity_compensation={}, tendons=without_springs(moved.tendons))
         moved = without_force_elements(moved)

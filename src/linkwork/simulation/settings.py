@@ -49,7 +49,7 @@ class StepOptions(TypedDict, total=False):
     """Whether contact pairs of the robot touch, and dry friction of its joints acts. By default they do, but for pairs
     that need coal where it is not installed, or a mesh file that was not found: these are left out, with one warning;
     True makes it an error. True also makes limits exact in a robot without pairs and dry friction. ``"soft"``: they
-    touch, and give way as MuJoCo's contacts with elliptic cones do (``soft`` of `ContactPair`)."""
+    touch, and give way as MuJoCo's contacts do (``soft`` of `ContactPair`)."""
     regularization: float | None
     """Regularization of the proximal iterations, as for `ForwardDynamics`; by default as `Stepper` says."""
     tolerance: float | None
@@ -151,6 +151,12 @@ class StepSettings:
             options.get("tolerance"),
             options.get("max_iterations"),
         )
+
+    @property
+    def implicit_time(self) -> float:
+        """The time at whose end springs and dampers act; zero where they act as they are, and in soft steps, which add
+        dampers after contacts."""
+        return self.dt if self.integrator == "euler" and self.passive and self.contact != "soft" else 0.0
 
     def touching(self, robot: Model) -> bool:
         """Whether contact pairs of the robot touch; an `InputError` where they cannot."""

@@ -81,7 +81,8 @@ def simulate(
     controlled = any(one is not None for one in (tau, commands, controller))
     robot = with_mocap_of(robot, q)
     q, act, of_pose = start_of(robot, q, act, controlled)
-    at, rate = initial_state(robot, q, v, options.get("closed", True), start)
+    soft = options.get("contact") == "soft"
+    at, rate = initial_state(robot, q, v, options.get("closed", True), start, soft)
     constant = constant_actuation(robot, tau, commands if of_pose is None else of_pose)
     frames, pushed = frame_wrenches(robot, wrenches)
     settings, reason = StepSettings.of(h, integrator, method, frames, options, stops_at=at), ""

@@ -89,8 +89,8 @@ class Stepper(BaseEvaluator):
             need coal where it is not installed (a `ModelWarning`). Then dry friction of joints acts, too, and loops
             close in every step: ``time_constant`` and ``regularization`` have no meaning. ``euler`` alone has contacts.
             True is for robots with dry friction and no pairs, too; by default it is left out there, with a
-            `ModelWarning`. ``"soft"``: contacts give way as MuJoCo's with elliptic cones do, by the numbers of
-            ``soft`` of `ContactPair`; steps are in native code alone, without derivatives.
+            `ModelWarning`. ``"soft"``: contacts give way as MuJoCo's do, by the numbers of ``soft`` of
+            `ContactPair`; steps are in native code alone, without derivatives.
         regularization: Regularization of the proximal iterations, as for `ForwardDynamics`; by default 1e-8, or 1e-7
             where there are several iterations and rows are redundant.
         tolerance: Residual at which a step with contacts is solved, as for `ContactStep`; by default 3e-9.

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.contact.reduced.order import order_by_contacts
+from linkwork.kernels.contact.reduced.split_damping import split_dampers
 from linkwork.kernels.contact.reduced.step import (
     REDUCED_INTEGERS,
     REDUCED_STEP,
@@ -80,6 +81,8 @@ def reduced_euler(tree: Array, w: Array, q: Array, v: Array, inputs: StepInputs,
     all_dampers(tree, w, q, inputs, inputs.timing[DT])
     for k in range(tree.nadhesions):
         w.adhesion_force[k] = where(0.5, inputs.timing[COMMANDED], w.actuator_force[tree.adhesion_actuator[k]], 0.0)
+    if tree.nsplit > 0:
+        split_dampers(tree, w)
     damped = with_arrays(tree, w, IMPLICIT)
     first = tree.nsettings + tree.nstart
     for s in range(tree.ngiven):

@@ -173,7 +173,11 @@ def softness(node: Node, settings: Settings) -> SoftContact:
     third, fourth = node.completed("solreffriction", (0.0, 0.0))
     with located(node):
         return SoftContact(
-            (first, second), node.completed("solimp", IMPEDANCE), (third, fourth), settings.impedance_ratio
+            (first, second),
+            node.completed("solimp", IMPEDANCE),
+            (third, fourth),
+            settings.impedance_ratio,
+            settings.pyramidal,
         )
 
 

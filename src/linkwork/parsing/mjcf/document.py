@@ -178,11 +178,11 @@ class Defaults:
 
     def __init__(self, document: MjcfDocument) -> None:
         self._classes: dict[str, dict[str, dict[str, str]]] = {MAIN: {}}
-        self._actuators: dict[str, list[Node]] = {MAIN: []}
+        self._actuators: dict[str, list[list[Node]]] = {MAIN: [[]]}
         for top in document.children(document.root, "default"):
             name = top.get("class") or MAIN
             if top.get(APART) is not None:  # of an attached model
-                self._classes[name], self._actuators[name] = {}, []
+                self._classes[name], self._actuators[name] = {}, [[]]
             elif name != MAIN:
                 raise top.error(f"the outermost default class is '{MAIN}'; nest '{top.get('class')}' inside of it")
             self._read(document, top, name)
@@ -193,7 +193,7 @@ class Defaults:
                 if name in self._classes:
                     raise node.error(f"two default classes are called '{name}'")
                 self._classes[name] = {kind: dict(values) for kind, values in self._classes[parent].items()}
-                self._actuators[name] = list(self._actuators[parent])
+                self._actuators[name] = [*self._actuators[parent], []]
                 self._read(document, node, name)
                 waiting += [(below, name) for below in document.children(node, "default")][::-1]
 
@@ -207,7 +207,7 @@ class Defaults:
             kinds = self._classes[name]
             kind = "actuator" if child.tag in ACTUATORS else child.tag
             if kind == "actuator":
-                self._actuators[name].append(child)
+                self._actuators[name][-1].append(child)
             own = {attribute: child.get(attribute) or "" for attribute in child.attributes}
             inherited = kinds.get(kind, {})
             for attribute in _COMPLETED & own.keys() & inherited.keys():
@@ -221,12 +221,14 @@ class Defaults:
             raise node.error(f"there is no default class '{name}'")
         return name
 
-    def actuators(self, node: Node) -> list[Node]:
-        """Elements of default classes that an actuator inherits from, the outermost first, and itself at the end.
+    def actuators(self, node: Node) -> list[list[Node]]:
+        """Elements of each default class that an actuator inherits from, the outermost first, and itself at the end of
+        the last.
 
         Kinds of actuators are shortcuts that set what others have set before them, so that their order matters.
         """
-        return [*self._actuators[self.check(node.get("class"), node) or MAIN], node]
+        *outer, own = self._actuators[self.check(node.get("class"), node) or MAIN]
+        return [*outer, [*own, node]]
 
     def apply(self, node: Node, kind: str, childclass: str | None = None) -> Node:
         """The element with what it inherits: from its own class, else from that of the bodies around it."""

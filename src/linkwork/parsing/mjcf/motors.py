@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 from linkwork.errors import UnsupportedFeature
@@ -170,7 +171,7 @@ class MotorReader:
             if bare.tag not in ACTUATORS:
                 raise not_understood(bare, "actuator")
             inherited = self.defaults.actuators(bare)
-            for element in inherited:
+            for element in chain.from_iterable(inherited):
                 refuse_unknown(element)
             node = self.defaults.apply(bare, "actuator")
             target = next((attribute for attribute in _TRANSMISSIONS if node.get(attribute) is not None), None)

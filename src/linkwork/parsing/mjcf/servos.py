@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 
 from linkwork.model.activations import ACTIVATIONS
@@ -142,39 +143,60 @@ class Law:
         return self.gain_type == "fixed" and self.gain[0] == -self.bias[1] and self.bias[2] > 0
 
 
-def read_law(elements: Sequence[Node]) -> Law:
-    """The law of an actuator: its element comes last, after those of default classes that it inherits from."""
-    law = Law()
-    for node in elements:
-        limited = node.choice("ctrllimited", YES_NO_AUTO, "")
-        range = node.numbers("ctrlrange", 2)
-        law.control_limited = limited or law.control_limited
-        if range is not None:
-            law.control_range, law.inherited_range = (range[0], range[1]), 0.0
-        law.activation_limited = node.choice("actlimited", YES_NO_AUTO, "") or law.activation_limited
-        active = node.numbers("actrange", 2)
-        if active is not None:
-            law.activation_range = active[0], active[1]
-        lengths = node.numbers("lengthrange", 2)
-        if lengths is not None:
-            law.length_range = lengths[0], lengths[1]
-        law.delay, law.samples = node.number("delay", law.delay), int(node.number("nsample", law.samples))
-        law.interpolation = node.choice("interp", ("zoh", "linear", "cubic"), law.interpolation)
-        if node.tag in _SHORTCUTS:
-            if node.tag not in ("pid", "general"):
-                law.integral, law.windup, law.inputs, law.slew = 0.0, math.inf, (), 0.0
-            if len({node.tag, law.kind, "general"}) == 3:  # one shortcut after another begins anew
-                _set(law, [1.0, 0.0, 0.0], [0.0, 0.0, 0.0], bias_type="none")
-            _SHORTCUTS[node.tag](node, law)
-        else:
-            law.refused = f"a <{node.tag}>"
-        law.kind = node.tag
+def read_law(elements: Sequence[Sequence[Node]]) -> Law:
+    """The law of an actuator.
+
+    Args:
+        elements: Those of each default class that it inherits from, the outermost first; its own comes last.
+    """
+    law, classes = Law(), list[Law]()
+    for own in elements:
+        for node in own:
+            law = _law_after(node, law, classes)
+        classes.append(deepcopy(law))
     if not law.refused:
-        law.refused = _not_modeled(elements, law)
+        law.refused = _not_modeled(law)
     return law
 
 
-def _not_modeled(elements: Sequence[Node], law: Law) -> str:
+_OF_KIND = (
+    *("gain", "bias", "gain_type", "bias_type", "dynamics", "time_constant", "early", "inherited_range"),
+    *("muscle_gain", "muscle_bias", "muscle_times"),
+)
+"""Fields of a law that a kind of actuator sets."""
+
+
+def _law_after(node: Node, law: Law, classes: Sequence[Law]) -> Law:
+    """The law with what an element says. A shortcut after another begins with the numbers of the closest class around
+    it whose law is of its own kind, or with none."""
+    limited = node.choice("ctrllimited", YES_NO_AUTO, "")
+    range = node.numbers("ctrlrange", 2)
+    law.control_limited = limited or law.control_limited
+    if range is not None:
+        law.control_range, law.inherited_range = (range[0], range[1]), 0.0
+    law.activation_limited = node.choice("actlimited", YES_NO_AUTO, "") or law.activation_limited
+    active = node.numbers("actrange", 2)
+    if active is not None:
+        law.activation_range = active[0], active[1]
+    lengths = node.numbers("lengthrange", 2)
+    if lengths is not None:
+        law.length_range = lengths[0], lengths[1]
+    law.delay, law.samples = node.number("delay", law.delay), int(node.number("nsample", law.samples))
+    law.interpolation = node.choice("interp", ("zoh", "linear", "cubic"), law.interpolation)
+    if node.tag in _SHORTCUTS:
+        if node.tag not in ("pid", "general"):
+            law.integral, law.windup, law.inputs, law.slew = 0.0, math.inf, (), 0.0
+        if len({node.tag, law.kind, "general"}) == 3:
+            before = next((one for one in reversed(classes) if one.kind in (node.tag, "general")), Law())
+            law = replace(law, **{name: deepcopy(getattr(before, name)) for name in _OF_KIND})
+        _SHORTCUTS[node.tag](node, law)
+    else:
+        law.refused = f"a <{node.tag}>"
+    law.kind = node.tag
+    return law
+
+
+def _not_modeled(law: Law) -> str:
     """The part of a law that is not modeled; empty where all is."""
     if law.dynamics not in ("none", *ACTIVATIONS):
         return f"an actuator with dyntype '{law.dynamics}'"

@@ -82,6 +82,8 @@ class Settings:
     """Softness of all contacts, if it is given for them."""
     impedance_ratio: float
     """Impedance of friction relative to that of the normal direction."""
+    pyramidal: bool
+    """Whether friction cones are pyramids."""
     medium: Medium
     """The medium."""
 
@@ -211,6 +213,7 @@ def read_settings(document: MjcfDocument) -> Settings:
         override_margin=option.number("o_margin", 0.0) if override else None,
         override_soft=_override_soft(option) if override else None,
         impedance_ratio=_impedance_ratio(option),
+        pyramidal=_pyramidal(option),
         medium=_medium(option) if enabled("passive") else VACUUM,
     )
 
@@ -228,11 +231,15 @@ def _impedance_ratio(option: Node) -> float:
     return ratio
 
 
+def _pyramidal(option: Node) -> bool:
+    return option.choice("cone", ("pyramidal", "elliptic"), "pyramidal") == "pyramidal"
+
+
 def _override_soft(option: Node) -> SoftContact:
     first, second = option.completed("o_solref", REFERENCE)
     with located(option):
         soft = SoftContact((first, second), option.completed("o_solimp", IMPEDANCE), (first, second))
-        return replace(soft, friction_ratio=_impedance_ratio(option))
+        return replace(soft, friction_ratio=_impedance_ratio(option), pyramidal=_pyramidal(option))
 
 
 def _last(document: MjcfDocument, nodes: list[Node]) -> Node:

@@ -81,9 +81,9 @@ _ATTRIBUTES: Mapping[str, tuple[str, str]] = {
         "usethread",
     ),
     "option": (
-        "gravity density viscosity wind magnetic impratio collision actuatorgroupdisable timestep o_friction o_margin "
-        "o_solimp o_solref",
-        "apirate ccd_iterations ccd_tolerance cone integrator iterations jacobian ls_iterations ls_tolerance "
+        "gravity density viscosity wind magnetic impratio cone collision actuatorgroupdisable timestep o_friction "
+        "o_margin o_solimp o_solref",
+        "apirate ccd_iterations ccd_tolerance integrator iterations jacobian ls_iterations ls_tolerance "
         "mpr_iterations mpr_tolerance noslip_iterations noslip_tolerance sdf_initpoints sdf_iterations "
         "sleep_tolerance solver tolerance",
     ),

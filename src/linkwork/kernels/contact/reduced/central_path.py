@@ -25,7 +25,8 @@ from __future__ import annotations
 from linkwork.kernels.algorithm import Shape
 from linkwork.kernels.contact.reduced.factor import solve_reduced
 from linkwork.kernels.contact.reduced.matrix import add_rows_transposed, rows_times
-from linkwork.kernels.contact.reduced.problem import ACTIVE, BOX, CONE, CONES, SYMMETRIC
+from linkwork.kernels.contact.reduced.problem import ACTIVE, BOX, CONE, CONES, PYRAMID, SYMMETRIC
+from linkwork.kernels.contact.reduced.pyramid import linearize_pyramid_smoothing
 from linkwork.kernels.contact.reduced.residual import final_residual, keep_best, problem_residual
 from linkwork.kernels.contact.reduced.rows import ReducedSettings
 from linkwork.kernels.contact.reduced.smoothing_newton import (
@@ -112,6 +113,8 @@ def linearize_smoothing(w: Array, e: int, how: Smoothing) -> None:
         _, slope, rest = interval(w, e, u, tau)
         change = 2.0 * tau / sqrt(a * a + 4.0 * tau) - 2.0 * tau / sqrt(b * b + 4.0 * tau)
         w.tangent_z[row] = -change / maximum(rest + slope * sigma * w.compliance[row], how.slack)
+    elif w.cone_kind[e] == PYRAMID:
+        linearize_pyramid_smoothing(w, e, sigma, smoothing_of(w, e, sigma, how))
 
 
 @kernel
@@ -189,7 +192,7 @@ def largest_velocity(w: Array) -> Scalar:
     """The largest velocity of cones that close or slide."""
     largest = 0.0
     for e in range(w.counts[CONES]):
-        if w.cone_kind[e] == CONE:
+        if w.cone_kind[e] == CONE or w.cone_kind[e] == PYRAMID:
             y = minimum(w.row_y[w.cone_row[e]], 0.0)
             square = y * y
             for r in range(w.cone_row[e] + 1, w.cone_row[e] + w.cone_dim[e]):

@@ -23,7 +23,8 @@ from __future__ import annotations
 from linkwork.kernels.algorithm import Shape
 from linkwork.kernels.contact.reduced.factor import factorize_reduced, solve_reduced
 from linkwork.kernels.contact.reduced.matrix import add_rows_transposed, rows_times
-from linkwork.kernels.contact.reduced.problem import BOX, CONE, CONES, ROWS, SYMMETRIC
+from linkwork.kernels.contact.reduced.problem import BOX, CONE, CONES, PYRAMID, ROWS, SYMMETRIC
+from linkwork.kernels.contact.reduced.pyramid import project_pyramid
 from linkwork.kernels.contact.reduced.rows import ReducedSettings
 from linkwork.kernels.contact.reduced.stages import follow_and_polish
 from linkwork.kernels.elementary import clamp, magnitude, maximum
@@ -85,6 +86,8 @@ def project_impulses(w: Array) -> None:
             part = where(w.z[row], length, w.z[row] / maximum(length, LEAST_RADIUS), 1.0)
             for r in range(row + 1, row + w.cone_dim[e]):
                 w.z[r] = part * w.z[r]
+        elif w.cone_kind[e] == PYRAMID:
+            project_pyramid(w, e)
         elif w.cone_kind[e] == BOX:
             w.z[row] = clamp(w.z[row], w.lower[e], w.upper[e])
 

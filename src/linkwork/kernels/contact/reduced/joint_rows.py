@@ -29,7 +29,7 @@ from linkwork.kernels.thresholds import DISABLED, LEAST_DENOMINATOR, NO_CONTACT
 from linkwork.kernels.tree.configurations import rotation_vector
 from linkwork.kernels.tree.implicit_damping import COUPLED_DAMPERS
 
-JOINT_INTEGERS: dict[str, Shape] = {"box_set": ("nboxes",)}
+JOINT_INTEGERS: dict[str, Shape] = {"box_set": ("nboxes",), "damper_set": ("ncoupled",)}
 JOINT_WORK: dict[str, Shape] = {"loop_J": ("nc", "nv")} | COUPLED_DAMPERS
 
 
@@ -234,32 +234,40 @@ def soften_loop(tree: Array, w: Array, e: int, l: int, settings: ReducedSettings
 
 
 @kernel
-def list_damper(tree: Array, w: Array, c: int, v: Array, h: Scalar) -> None:
+def list_damper(tree: Array, w: Array, c: int, v: Array, h: Scalar, acting: Scalar) -> None:
     """The set of a damper on several degrees of freedom, after `coupled_dampers`.
 
     Its force at the velocity before the step is among the torques; ``z = -h d (A v+ - A v)`` is the rest. Zeros where
-    it is at its limit.
+    it is at its limit, and where ``acting`` is zero.
     """
-    d = w.coupled_damping[c]
-    acts = where(0.0, d, 1.0, 0.0)
-    if some_below(0.5 - acts, 0.0):
+    w.damper_set[c] = -1
+    if some_below(-w.coupled_damping[c], 0.0):
         e = begin_set(w, EQUALITY, 1)
-        row = w.cone_row[e]
+        w.damper_set[c] = e
         if in_warp() and tree.nstride > 0:
             clear_columns(tree, w, e, 0, tree.npadded)
         for s in range(tree.damper_side[c], tree.damper_side[c] + tree.damper_sides[c]):
             add_side(tree, w, e, tree.damper_limb[s])
-        for s in range(w.cone_side[e], w.cone_side[e] + w.cone_sides[e]):
-            limb = w.side_limb[s]
-            add_multiple(acts, w.coupled_J[c], tree.limb_v[limb], w.A[row], w.side_column[s], tree.limb_size[limb])
-        set_velocities(tree, w, e, v)
-        compliance = 1.0 / where(0.0, d, h * d, 1.0)
-        w.row_c[row] = -w.before[row]
-        w.compliance[row] = compliance
-        w.row_R[row] = 0.0
-        w.row_unit[row] = 1.0
-        w.z[row] = 0.0
-        scale_set(w, e, compliance, 1.0 / compliance, 0.0, 1.0)
+        damper_row(tree, w, e, c, v, h, acting)
+
+
+@kernel
+def damper_row(tree: Array, w: Array, e: int, c: int, v: Array, h: Scalar, acting: Scalar) -> None:
+    """The row of a damper on several degrees of freedom, whose columns are zero before."""
+    d = w.coupled_damping[c]
+    acts = where(0.0, d, acting, 0.0)
+    row = w.cone_row[e]
+    for s in range(w.cone_side[e], w.cone_side[e] + w.cone_sides[e]):
+        limb = w.side_limb[s]
+        add_multiple(acts, w.coupled_J[c], tree.limb_v[limb], w.A[row], w.side_column[s], tree.limb_size[limb])
+    set_velocities(tree, w, e, v)
+    compliance = 1.0 / where(0.0, d, h * d, 1.0)
+    w.row_c[row] = -w.before[row]
+    w.compliance[row] = compliance
+    w.row_R[row] = 0.0
+    w.row_unit[row] = 1.0
+    w.z[row] = 0.0
+    scale_set(w, e, compliance, 1.0 / compliance, 0.0, 1.0)
 
 
 @kernel

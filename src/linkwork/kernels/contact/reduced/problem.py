@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The problem of a step in generalized velocities: sets of rows of three kinds, in lists as long as a state needs.
+"""The problem of a step in generalized velocities: sets of rows of four kinds, in lists as long as a state needs.
 
 Unknowns are the velocity ``v`` after the step and impulses ``z``::
 
@@ -7,6 +7,7 @@ Unknowns are the velocity ``v`` after the step and impulses ``z``::
     K ∋ z ⟂ w ∈ K,  w = A v + c + C z + e_0 s         CONE: s = |(A v + c)_1..|, De Saxcé's term
     lower <= z <= upper,  w = A v + c                 BOX: w > 0 only at the lower end, w < 0 only at the upper
     A v + c + C z = 0                                 EQUALITY
+    z = F(A v + c)                                    PYRAMID: soft contacts with pyramidal cones (`pyramid`)
 
 ``K`` is the unit second-order cone ``z_0 >= |z_1..|`` of dimension 1, 3, 4 or 6. Rows along the tangents are scaled by
 their coefficients of friction, so that sliding, torsional and rolling friction have one cone; a limit of a joint and a
@@ -18,7 +19,7 @@ from ``side_column[k]`` on.
 | symbol      | meaning                                                                                       |
 |-------------|-----------------------------------------------------------------------------------------------|
 | counts      | lengths of the lists, and whether one was too short                                            |
-| cone_row    | first row of a set, and how many: ``cone_dim``; ``cone_kind``: CONE, BOX or EQUALITY            |
+| cone_row    | first row of a set, and how many: ``cone_dim``; ``cone_kind``: CONE, BOX, ...                   |
 | cone_side   | first side of a set, and how many: ``cone_sides``                                               |
 | A, c, C     | rows of all sets; ``c`` is `row_c`, ``C`` `compliance`                                                 |
 | z           | impulses, in the units of the rows                                                            |
@@ -39,7 +40,7 @@ from __future__ import annotations
 from linkwork.kernels.algorithm import Shape
 from linkwork.plans.contact_reduced import MAX_DIM
 
-CONE, BOX, EQUALITY = range(3)
+CONE, BOX, EQUALITY, PYRAMID = range(4)
 """Kinds of sets of rows."""
 
 CONES, ROWS, SIDES, BLOCKS, EDGES, NEAR, POINTS, LOOPS, FULL, SYMMETRIC, ACTIVE = range(11)

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 from linkwork.kernels.contact.cones import inverse_length
-from linkwork.kernels.contact.reduced.problem import BOX, CONE, CONES, EQUALITY, LOOPS, ROWS
+from linkwork.kernels.contact.reduced.problem import BOX, CONE, CONES, EQUALITY, LOOPS, PYRAMID, ROWS
+from linkwork.kernels.contact.reduced.pyramid import pyramid_residual
 from linkwork.kernels.elementary import clamp, largest_of, magnitude, maximum, minimum, total_of
 from linkwork.kernels.scalar import Array, Scalar, kernel, prange, sqrt, where
 from linkwork.kernels.thresholds import LEAST_RADIUS, STAGNATION
@@ -60,6 +61,8 @@ def set_residual(w: Array, e: int, met: Scalar) -> Scalar:
     x = 0.0
     if w.cone_kind[e] == CONE:
         x = cone_residual(w, e)
+    elif w.cone_kind[e] == PYRAMID:
+        x = pyramid_residual(w, e)
     elif w.cone_kind[e] == BOX:
         y = w.row_y[row] + w.compliance[row] * w.z[row]
         z = clamp(w.z[row] - y / w.cone_D[e], w.lower[e], w.upper[e])

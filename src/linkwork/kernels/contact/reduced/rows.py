@@ -22,7 +22,8 @@ from typing import NamedTuple
 
 from linkwork.kernels.algorithm import Shape
 from linkwork.kernels.contact.problem import normal_offset
-from linkwork.kernels.contact.reduced.problem import CONE, CONES, FULL, LOOPS, NEAR, POINTS, ROWS, SIDES
+from linkwork.kernels.contact.reduced.problem import CONE, CONES, FULL, LOOPS, NEAR, POINTS, PYRAMID, ROWS, SIDES
+from linkwork.kernels.contact.reduced.pyramid import PYRAMID_WORK, edge_compliance, set_turn, turned_axis
 from linkwork.kernels.contact.reduced.soft import soft_friction_compliance, soft_normal
 from linkwork.kernels.contact.reduced.surfaces import surface_rows
 from linkwork.kernels.elementary import magnitude, maximum, minimum
@@ -48,7 +49,7 @@ ROW_WORK: dict[str, Shape] = {
     "reach": ("nslots",),
     "missed_distance": ("nslots",),
     "pair_missed": ("ncontacts",),
-}
+} | PYRAMID_WORK
 
 
 class ReducedSettings(NamedTuple):
@@ -251,7 +252,8 @@ def closing_distance(tree: Array, w: Array, c: int, s: int, settings: ReducedSet
 @kernel
 def begin_contact(tree: Array, w: Array, c: int, s: int, number: int) -> None:
     """List the contact point of slot ``s`` of pair ``c``, which has a number in results."""
-    e = begin_set(w, CONE, tree.contact_dim[c])
+    kind = PYRAMID if tree.nsoft > 0 and tree.contact_pyramidal[c] > 0 else CONE
+    e = begin_set(w, kind, tree.contact_dim[c])
     p = w.counts[POINTS]
     w.counts[POINTS] = p + 1
     w.listed[p] = number
@@ -271,6 +273,8 @@ def contact_rows(tree: Array, w: Array, p: int, v: Array, settings: ReducedSetti
     s = w.point_slot[p]
     if in_warp() and tree.nstride > 0:
         contact_sides(tree, w, e, tree.contact_body_first[c], tree.contact_body_second[c])
+    if w.cone_kind[e] == PYRAMID:
+        set_turn(tree, w, p, c, s)
     contact_columns(tree, w, e, c, s)
     row = w.cone_row[e]
     width = row_width(tree, w, e)
@@ -290,7 +294,7 @@ def contact_rows(tree: Array, w: Array, p: int, v: Array, settings: ReducedSetti
         w.row_c[r] = 0.0
         w.compliance[r] = 0.0
     if tree.contact_moving[c] > 0:
-        surface_rows(tree, w, c, s, row, w.cone_dim[e])
+        surface_rows(tree, w, e, c, s)
     mu = tree.pair_friction[c, 0]
     scale_set(w, e, tree.pair_D[c], 2.0 / (tree.pair_D[c] * (1.0 + mu * mu)), mu, 1.0)
     rigid = where(0.0, tree.contact_compliance[s], 0.0, 1.0)
@@ -309,7 +313,11 @@ def soften(tree: Array, w: Array, e: int, c: int, h: Scalar) -> None:
     """Rows of a hard contact of pair ``c`` become those of a soft one; after `set_velocities` and `surface_rows`."""
     row = w.cone_row[e]
     offset, R, kept = soft_normal(tree, c, w.effective_gap[e], w.before[row], h, tree.soft_D[c])
-    friction = soft_friction_compliance(tree, c, tree.pair_friction[c, 0], R)
+    mu = tree.pair_friction[c, 0]
+    friction = soft_friction_compliance(tree, c, mu, R)
+    if w.cone_kind[e] == PYRAMID:
+        R = edge_compliance(mu, tree.soft_ratio[c], R)
+        friction = R
     w.row_c[row] = offset
     w.compliance[row] = R
     w.cone_saxce[e] = 0.0
@@ -391,6 +399,9 @@ def body_columns(tree: Array, w: Array, e: int, c: int, s: int, i: int, sign: Sc
     first = column(R, 0)
     second = column(R, 1)
     normal = column(R, 2)
+    if w.cone_kind[e] == PYRAMID:
+        first = turned_axis(w, e, R, 1.0, 0.0)
+        second = turned_axis(w, e, R, 0.0, 1.0)
     for o in range(tree.iv[i], tree.iv[i] + dof_of(tree.kind[i])):
         k = w.limb_column[tree.dof_limb[o]] + o
         u = add(w.axis_u[o], cross(w.axis_w[o], x))

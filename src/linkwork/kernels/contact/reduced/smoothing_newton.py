@@ -30,7 +30,8 @@ from linkwork.kernels.algorithm import Shape
 from linkwork.kernels.contact.cones import smooth_parts, smooth_plus
 from linkwork.kernels.contact.reduced.factor import factorize_reduced, solve_reduced
 from linkwork.kernels.contact.reduced.matrix import active_mass_times, add_rows_transposed, rows_times
-from linkwork.kernels.contact.reduced.problem import ACTIVE, BOX, CONE, CONES, SYMMETRIC
+from linkwork.kernels.contact.reduced.problem import ACTIVE, BOX, CONE, CONES, PYRAMID, SYMMETRIC
+from linkwork.kernels.contact.reduced.pyramid import linearize_pyramid, pyramid_equation
 from linkwork.kernels.elementary import maximum, total_of
 from linkwork.kernels.scalar import Array, Scalar, in_warp, kernel, prange, some_below, sqrt, where
 from linkwork.kernels.thresholds import LEAST_RADIUS, ZERO_SQUARE
@@ -100,6 +101,8 @@ def equation(w: Array, e: int, how: Smoothing, t: Scalar) -> Scalar:
     """The square of ``(z - P) / sigma``, a velocity, after the part ``t`` of a step."""
     row = w.cone_row[e]
     sigma = how.penalty * w.cone_sigma[e]
+    if w.cone_kind[e] == PYRAMID:
+        return pyramid_equation(w, e, sigma, smoothing_of(w, e, sigma, how), t)
     z0 = w.z[row] + t * w.dz[row]
     y0 = w.row_y[row] + t * w.dy[row]
     x = 0.0
@@ -147,6 +150,8 @@ def linearize(w: Array, e: int, how: Smoothing) -> Scalar:
     row = w.cone_row[e]
     sigma = how.penalty * w.cone_sigma[e]
     square = 0.0
+    if w.cone_kind[e] == PYRAMID:
+        return linearize_pyramid(w, e, sigma, smoothing_of(w, e, sigma, how))
     if w.cone_kind[e] == CONE:
         square = linearize_cone(w, e, sigma, how)
     elif w.cone_kind[e] == BOX:

@@ -24,7 +24,7 @@ from linkwork.kernels.contact.reduced.islands import (
     label_islands,
     select_island,
 )
-from linkwork.kernels.contact.reduced.problem import CONE, CONES, ROWS, SYMMETRIC
+from linkwork.kernels.contact.reduced.problem import CONE, CONES, PYRAMID, ROWS, SYMMETRIC
 from linkwork.kernels.contact.reduced.removal import hold_all, hold_remembered, hold_strong
 from linkwork.kernels.contact.reduced.residual import problem_residual, set_residual
 from linkwork.kernels.contact.reduced.rows import ReducedSettings
@@ -59,7 +59,7 @@ def is_warm(w: Array, fall: Scalar) -> Scalar:
     bears = 0.0
     touching = 0.0
     for e in range(w.counts[CONES]):
-        if w.cone_kind[e] == CONE and w.cone_dim[e] > 1:
+        if (w.cone_kind[e] == CONE and w.cone_dim[e] > 1) or w.cone_kind[e] == PYRAMID:
             touching = where(w.row_y[w.cone_row[e]], fall, 1.0, touching)
             bears = maximum(bears, w.z[w.cone_row[e]])
     return where(0.0, bears, 1.0, 1.0 - touching)
@@ -69,7 +69,7 @@ def is_warm(w: Array, fall: Scalar) -> Scalar:
 def clear_open_contacts(w: Array) -> None:
     """No impulses of contacts and limits that are open, where projections leave `LEAST_RADIUS`."""
     for e in prange(w.counts[CONES]):
-        if w.cone_kind[e] == CONE:
+        if w.cone_kind[e] == CONE or w.cone_kind[e] == PYRAMID:
             row = w.cone_row[e]
             bears = where(w.z[row], OPEN * LEAST_RADIUS, 0.0, 1.0)
             for r in range(row, row + w.cone_dim[e]):

@@ -18,7 +18,8 @@ from __future__ import annotations
 
 from linkwork.kernels.algorithm import Shape
 from linkwork.kernels.contact.reduced.central_path import PATH_WORK, follow_path
-from linkwork.kernels.contact.reduced.problem import CONE, CONES, ROWS, SYMMETRIC
+from linkwork.kernels.contact.reduced.problem import CONE, CONES, PYRAMID, ROWS, SYMMETRIC
+from linkwork.kernels.contact.reduced.pyramid import guess_pyramid
 from linkwork.kernels.contact.reduced.residual import FIRST, final_residual, keep_best, problem_residual
 from linkwork.kernels.contact.reduced.rows import ReducedSettings
 from linkwork.kernels.contact.reduced.smoothing_newton import (
@@ -73,13 +74,17 @@ def guess(w: Array, settings: ReducedSettings) -> None:
     fall = settings.gravity * settings.dt
     bears = 0.0
     for e in range(w.counts[CONES]):
-        if w.cone_kind[e] == CONE and w.cone_dim[e] > 1:
+        if (w.cone_kind[e] == CONE and w.cone_dim[e] > 1) or w.cone_kind[e] == PYRAMID:
             bears = maximum(bears, w.z[w.cone_row[e]])
     cold = where(0.0, bears, 0.0, 1.0)
     for e in prange(w.counts[CONES]):
         row = w.cone_row[e]
         for r in range(row, row + w.cone_dim[e]):
             w.guessed[r] = w.row_y[r]
+        if w.cone_kind[e] == PYRAMID:
+            rests = where(magnitude(w.row_y[row]), fall, cold, 0.0)
+            w.z[row] = where(0.5, rests, fall / w.cone_D[e], w.z[row])
+            guess_pyramid(w, e, where(0.0, w.z[row], 1.0, 0.0))
         if w.cone_kind[e] == CONE:
             t = 0.0
             for r in range(row + 1, row + w.cone_dim[e]):

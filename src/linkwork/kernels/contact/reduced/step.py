@@ -51,9 +51,11 @@ from linkwork.kernels.contact.reduced.problem import (
     POINTS,
     PROBLEM_INTEGERS,
     PROBLEM_ROWS,
+    PYRAMID,
     ROWS,
     VELOCITY,
 )
+from linkwork.kernels.contact.reduced.pyramid import turn_point_back
 from linkwork.kernels.contact.reduced.restitution import reduce_restitution
 from linkwork.kernels.contact.reduced.rows import (
     ROW_INTEGERS,
@@ -64,6 +66,7 @@ from linkwork.kernels.contact.reduced.rows import (
     list_contacts,
 )
 from linkwork.kernels.contact.reduced.solve import CONVEX, JAMMED, SOLVER_WORK, solve_sets
+from linkwork.kernels.contact.reduced.split_damping import SPLIT_WORK, add_joint_dampers, damp_after_contacts
 from linkwork.kernels.contact.reduced.warm_start import ReducedResult, warm_start
 from linkwork.kernels.contact.setup import implicit_joint_torques, poses_of_shapes, world_poses
 from linkwork.kernels.elementary import copy_numbers, magnitude, maximum
@@ -108,6 +111,7 @@ REDUCED_WORK: dict[str, Shape] = (
     | LEVEL_WORK
     | SOLVER_WORK
     | GYROSCOPIC_WORK
+    | SPLIT_WORK
     | TENDON_WORK
     | {
         "body_E": ("n", 3, 3),
@@ -165,7 +169,9 @@ def setup_reduced(
     poses_of_shapes(tree, w)
     stage()
     apply_wrenches(tree, w, wrenches)
-    implicit_joint_torques(tree, w, q, v, tau, h)
+    implicit_joint_torques(tree, w, q, v, tau, 0.0 if tree.nsplit > 0 else h)
+    if tree.nsplit > 0:
+        add_joint_dampers(tree, w, h)
     joint_axes(tree, w)
     bounding_spheres(tree, w, h, settings.gravity)
     find_near_pairs(tree, w, h)
@@ -199,7 +205,7 @@ def list_sets(tree: Array, w: Array, q: Array, v: Array, settings: ReducedSettin
     if tree.nc > 0:
         list_loops(tree, w, q, settings)
     for c in range(tree.ncoupled):
-        list_damper(tree, w, c, v, settings.dt)
+        list_damper(tree, w, c, v, settings.dt, 0.0 if tree.nsplit > 0 else 1.0)
     if in_warp() and tree.nstride > 0:
         for a in prange(tree.nlimbs):
             w.limb_order[a] = a
@@ -250,6 +256,8 @@ def write_points(tree: Array, w: Array, result: ReducedResult, settings: Reduced
         if w.cone_dim[p] > 4:
             for k in range(2):
                 x[MOMENT + k] = mu[3 + k] * w.z[row + 4 + k] / h
+        if w.cone_kind[p] == PYRAMID:
+            turn_point_back(w, p, x)
 
 
 @kernel
@@ -367,6 +375,9 @@ def reduced_step(
             residual, more, fallback = solve_listed(tree, w, q, v, settings, result)
             iterations = iterations + more
     stage()
+    if tree.nsplit > 0:
+        damp_after_contacts(tree, w, v, settings.dt)
+        rows_times(tree, w, w.v_next, w.after)
     result.residual[0] = residual
     result.iterations[0] = iterations
     result.fallback[0] = fallback
@@ -398,6 +409,8 @@ def one_reduced_step(tree: Array, w: Array, problem: ReducedProblem, end: Reduce
     load_start(tree, start, end.result)
     for k in range(tree.nadhesions):
         w.adhesion_force[k] = 0.0
+    for k in range(tree.nv):
+        w.implicit[k] = 0.0
     reduced_step(tree, w, q, v, tau, wrenches, arrays, settings, end.result, end.q, end.v)
 
 

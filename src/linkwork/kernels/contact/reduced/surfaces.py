@@ -11,6 +11,8 @@ They are part of ``c`` in the reduced step: ``mu s`` of the rows of friction.
 
 from __future__ import annotations
 
+from linkwork.kernels.contact.reduced.problem import PYRAMID
+from linkwork.kernels.contact.reduced.pyramid import turned
 from linkwork.kernels.scalar import Array, Scalar, kernel
 from linkwork.kernels.spatial import Triple, add, column, cross, dot, rotate, sub
 
@@ -28,15 +30,18 @@ def relative_surface_velocity(tree: Array, w: Array, c: int, s: int) -> tuple[Sc
 
 
 @kernel
-def surface_rows(tree: Array, w: Array, c: int, s: int, row: int, dim: int) -> None:
-    """``row_c`` of friction of slot ``s`` of pair ``c``, whose rows begin at ``row``."""
-    x = relative_surface_velocity(tree, w, c, s)
+def surface_rows(tree: Array, w: Array, e: int, c: int, s: int) -> None:
+    """``row_c`` of friction of slot ``s`` of pair ``c``, whose set is ``e``."""
+    x, y, spin = relative_surface_velocity(tree, w, c, s)
+    if w.cone_kind[e] == PYRAMID:
+        x, y = turned(w, e, x, y, 1.0)
     mu = tree.pair_friction[c]
-    if dim > 1:
-        w.row_c[row + 1] = mu[0] * x[0]
-        w.row_c[row + 2] = mu[1] * x[1]
-    if dim > 3:
-        w.row_c[row + 3] = mu[2] * x[2]
+    row = w.cone_row[e]
+    if w.cone_dim[e] > 1:
+        w.row_c[row + 1] = mu[0] * x
+        w.row_c[row + 2] = mu[1] * y
+    if w.cone_dim[e] > 3:
+        w.row_c[row + 3] = mu[2] * spin
 
 
 @kernel

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from typing import Annotated, NamedTuple
 
-from linkwork.kernels.contact.reduced.problem import FORCE, LOOPS, MOMENT, POINTS
+from linkwork.kernels.contact.reduced.problem import FORCE, LOOPS, MOMENT, POINTS, PYRAMID
+from linkwork.kernels.contact.reduced.pyramid import turned
 from linkwork.kernels.contact.reduced.rows import ReducedSettings
 from linkwork.kernels.elementary import maximum
 from linkwork.kernels.scalar import Array, Scalar, kernel, prange, some_below, where
@@ -65,11 +66,18 @@ def restore_impulse(tree: Array, w: Array, p: int, point: Array, h: Scalar) -> N
     w.z[row] += h * point[FORCE + 2]
     if tree.contact_adhesive[w.point_contact[p]] > 0:
         w.z[row] = maximum(w.z[row] + h * w.adhesive[p], 0.0)
+    x = point[FORCE]
+    y = point[FORCE + 1]
+    roll = point[MOMENT]
+    pitch = point[MOMENT + 1]
+    if w.cone_kind[p] == PYRAMID:
+        x, y = turned(w, p, x, y, 1.0)
+        roll, pitch = turned(w, p, roll, pitch, 1.0)
     if w.cone_dim[p] > 1:
-        w.z[row + 1] += h * point[FORCE] / mu[0]
-        w.z[row + 2] += h * point[FORCE + 1] / mu[1]
+        w.z[row + 1] += h * x / mu[0]
+        w.z[row + 2] += h * y / mu[1]
     if w.cone_dim[p] > 3:
         w.z[row + 3] += h * point[MOMENT + 2] / mu[2]
     if w.cone_dim[p] > 4:
-        w.z[row + 4] += h * point[MOMENT] / mu[3]
-        w.z[row + 5] += h * point[MOMENT + 1] / mu[4]
+        w.z[row + 4] += h * roll / mu[3]
+        w.z[row + 5] += h * pitch / mu[4]
