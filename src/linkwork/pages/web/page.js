@@ -84,8 +84,16 @@ const pose = (k) => {
   return [Array.from(rotation.subarray(9 * k - 9, 9 * k)), Array.from(position.subarray(3 * k - 3, 3 * k))];
 };
 
+/** Where plots cover most of the width, the mechanism is drawn above them. */
+function frameAbovePlots() {
+  const [plots, title, stage] = ["plot", "title", "stage"].map((id) => byId(id).getBoundingClientRect());
+  if (byId("plot").hidden || plots.width < 0.6 * stage.width) camera.between();
+  else camera.between((title.bottom - stage.top) / stage.height, (plots.top - stage.top) / stage.height);
+}
+
 function draw() {
   const begin = performance.now();
+  frameAbovePlots();
   const theme = THEMES[document.documentElement.dataset.theme];
   const [solids, faint] = [[], []];
   const poses = bodies.map((_, k) => pose(k));
