@@ -141,6 +141,9 @@ Integrator = Literal["euler", "rk4", "dopri5"]
 SimulationIntegrator = Literal["auto", "euler", "rk4", "dopri5", "radau"]
 """Integrators of `simulate`; ``"auto"`` chooses one of them for the robot."""
 
+PageIntegrator = Literal["auto", "euler", "rk4"]
+"""Integrators of live pages; ``"auto"`` is the choice of `simulate` among them."""
+
 ContactSolver = Literal["newton", "admm", "pgs"]
 """Solvers of steps with contacts: `contact.step.SOLVERS`."""
 

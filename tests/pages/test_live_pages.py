@@ -154,7 +154,7 @@ def test_a_page_steps_as_native_code_does(browser: Any, tmp_path: Path) -> None:
         opened.page.click("#step")
         opened.until(f"linkwork.state.time > {before}")
     found = opened.state()
-    wanted = lw.Stepper(robot)(q, np.zeros(3), steps=5)
+    wanted = lw.Stepper(robot, integrator="rk4")(q, np.zeros(3), steps=5)
     assert found["time"] == pytest.approx(5e-3)
     np.testing.assert_allclose(found["q"], wanted.q, atol=1e-9)
     np.testing.assert_allclose(found["v"], wanted.v, atol=1e-7)
@@ -370,6 +370,20 @@ def test_bodies_before_and_behind_the_eye_are_cut(browser: Any, tmp_path: Path, 
     opened.page.wait_for_timeout(500)
     shot = imread(BytesIO(opened.page.screenshot(clip={"x": 100, "y": 380, "width": 700, "height": 60})), format="png")
     assert (shot[..., 0] - shot[..., 1] > 0.2).mean() > 0.9
+    opened.close()
+
+
+def test_plots_do_not_cover_the_mechanism(browser: Any, tmp_path: Path) -> None:
+    """A red ball, seen in full above plots that are as wide as the picture."""
+    build = lw.Builder("ball").body("ball", lw.Inertia.sphere(1.0, 0.1))
+    build.joint("free", lw.joints.Free(), "world", "ball").shape("ball", lw.shapes.Sphere(0.1), color=(0.9, 0.1, 0.1))
+    opened = Opened(browser, build.build().save_html(tmp_path / "ball.html", live=True, playing=False))
+    opened.page.wait_for_timeout(500)
+    shot = imread(BytesIO(opened.page.screenshot()), format="png")
+    rows, columns = np.nonzero((shot[..., 0] - shot[..., 1] > 0.3)[:, :580])
+    ball = rows < opened.page.evaluate("document.getElementById('plot').getBoundingClientRect().top") - 5
+    height, width = np.ptp(rows[ball]), np.ptp(columns[ball])
+    assert width > 30 and abs(height - width) < 0.1 * width
     opened.close()
 
 

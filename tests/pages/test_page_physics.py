@@ -74,9 +74,7 @@ SMOOTH: dict[str, Made] = {
 def compare(robot: lw.Mechanism, path: Path, q: Any, tolerance: float, v: Any = None) -> dict[str, Any]:
     """The page's state after some steps, which is that of `simulate`."""
     state = page_after(robot.save_html(path / "page.html", q, v=v, live=True, base="free"), STEPS)
-    run = lw.simulate(
-        robot, state["robot"]["q"], state["robot"]["v"], seconds=STEPS * 1e-3, dt=1e-3, integrator="euler"
-    )
+    run = lw.simulate(robot, state["robot"]["q"], state["robot"]["v"], seconds=STEPS * 1e-3, dt=1e-3)
     assert state["fault"] == "" and state["time"] == pytest.approx(run.times[-1], rel=1e-12)
     np.testing.assert_allclose(state["q"], run.q[-1], atol=tolerance)
     np.testing.assert_allclose(state["v"], run.v[-1], atol=10 * tolerance)
@@ -103,6 +101,23 @@ def test_shapes_fall_on_the_ground_as_in_simulations(tmp_path: Path, solid: Any)
     build.joint("free", lw.joints.Free(), "world", "body").shape("body", solid, role="collision")
     robot = build.build().with_contacts("body", friction=0.5)
     compare(robot, tmp_path, [0, 0, 0.2, 0, 0, 0, 1], 1e-6, v=[0.1, 0.3, 0.2, 0.5, 0.1, 0.0])
+
+
+@needs_node
+def test_platforms_that_are_let_go_pass_their_singular_poses(tmp_path: Path) -> None:
+    """A delta robot falls through a pose where its loops lose rank, after 0.22 s."""
+    robot = zoo.delta()
+    state = page_after(robot.save_html(tmp_path / "delta.html", live=True), 400)
+    run = lw.simulate(robot, state["robot"]["q"], seconds=0.4)
+    assert state["fault"] == "" and run.integrator == "rk4"
+    assert sum(state["energy"]) == pytest.approx(run.energy["total"][0], abs=0.01)
+
+
+def test_integrators_of_pages_are_named(tmp_path: Path) -> None:
+    page = zoo.four_bar().save_html(tmp_path / "bars.html", live=True, integrator="euler")
+    assert "steps of 1 ms by semi-implicit Euler" in page.read_text()
+    with pytest.raises(InputError, match="no integrator 'radau' of live pages, needs one of auto, euler, rk4"):
+        zoo.four_bar().save_html(tmp_path / "bars.html", live=True, integrator="radau")  # type: ignore[arg-type]
 
 
 @needs_node

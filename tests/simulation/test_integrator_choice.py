@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 import pytest
 
 import linkwork as lw
+from linkwork.errors import SimulationWarning
 from tests.support.robots import model_file
 
 
@@ -105,3 +107,17 @@ def test_dropped_delta_robot_passes_its_stretched_arms() -> None:
     np.testing.assert_allclose(run.q[200], fine.q[200], rtol=0, atol=1e-7)
     with pytest.warns(lw.errors.SimulationWarning, match="try integrator='rk4'"):
         lw.simulate(robot, seconds=0.5, integrator="euler")
+
+
+def test_brakes_that_close_are_examined_where_they_hold() -> None:
+    """Not stiff at the start, and chattering by 0.4 rad/s where it should hold, without a word."""
+    build = lw.Builder("shaft", gravity=(0, 0, 0)).body("shaft", lw.Inertia.disc(1.0, 0.1))
+    build.joint("shaft", lw.joints.Revolute("z"), "world", "shaft")
+    close = lw.profiles.cycloidal(0, 50, 0.1, begin=0.1)
+    braked = build.build().with_forces(lw.forces.Friction("shaft", coulomb=close, slip=0.01, name="brake"))
+    with pytest.warns(SimulationWarning, match=r"damp joint 'shaft' at .* with a pole at .*larger slip"):
+        lw.simulate(braked, v=[5.0], tau=[1.0], seconds=0.3, dt=1e-4)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        held = lw.simulate(braked, v=[5.0], tau=[1.0], seconds=0.3, dt=1e-6, record_every=1000)
+    assert held.v[-1, 0] == pytest.approx(0.01 * np.arctanh(1 / 50), rel=1e-3)

@@ -90,3 +90,24 @@ def bricard() -> Mechanism:
         child_at = points[5] if child == "world" else (0, 0, 0)
         build.joint(f"hinge{k}", lw.joints.Revolute(axes[k]), parent, child, at=at, child_at=child_at, cut=k == 5)
     return build.build()
+
+
+def scissor_lift(bar: float) -> tuple[lw.Mechanism, np.ndarray]:
+    """A table of 100 kg on three pairs of crossed bars of a mass, and an assembled configuration."""
+    build, hinge, count, tilt = lw.Builder("lift", gravity=(0, -9.81, 0)), lw.joints.Revolute("z"), 3, 0.5
+    build.body("slider", lw.Inertia.box(bar, (0.1, 0.1, 0.1)))
+    for name in [f"{side}{k}" for k in range(count) for side in "ab"]:
+        build.body(name, lw.Inertia.rod(bar, (0, 0, 0), (1, 0, 0)))
+    build.joint("a0", hinge, "world", "a0").joint("slide", lw.joints.Prismatic("x"), "world", "slider")
+    build.joint("b0", hinge, "slider", "b0")
+    guess = {"a0": tilt, "slide": np.cos(tilt), "b0": np.pi - tilt, "top": tilt - np.pi}
+    for k in range(count):
+        build.joint(f"pin{k}", hinge, f"a{k}", f"b{k}", at=(0.5, 0, 0), child_at=(0.5, 0, 0), cut=True)
+    for k in range(1, count):
+        build.joint(f"a{k}", hinge, f"b{k - 1}", f"a{k}", at=(1, 0, 0))
+        build.joint(f"b{k}", hinge, f"a{k - 1}", f"b{k}", at=(1, 0, 0))
+        guess |= {f"a{k}": 2 * tilt - np.pi, f"b{k}": np.pi - 2 * tilt}
+    build.body("table", lw.Inertia.box(100.0, (1, 0.1, 0.5))).joint("top", hinge, "b2", "table", at=(1, 0, 0))
+    build.constrain(lw.constraints.PointOnLine("table", "a2", axis="x", second_at=(1, 0, 0), name="roller"))
+    robot = build.build()
+    return robot, robot.assemble(guess, fixed=["a0"])

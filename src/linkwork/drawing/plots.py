@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.drawing.pictures import LOOP, blank, kind_of, write_picture
-from linkwork.errors import InputError
+from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.inputs import suggest
 from linkwork.kernels.thresholds import NO_CONTACT
 from linkwork.model import lie
@@ -121,7 +121,7 @@ def draw_motion(
     joint_names = [joints] if isinstance(joints, str) else joints
     connections = _connections(robot) if "reactions" in chosen else []
     names = None if joint_names is None else [n if n in connections else robot.joint(n).name for n in joint_names]
-    panels = [panel for word in chosen for panel in QUANTITIES[word](motion, names) if panel[1]]
+    panels = [panel for word in chosen for panel in _panels(motion, word, names, quantities is None) if panel[1]]
     panels = [_in_degrees(panel) for panel in panels] if degrees else panels
     if not panels:
         raise InputError(f"'{robot.name}' has nothing to draw of {', '.join(chosen)}")
@@ -289,6 +289,16 @@ def _of_joints(word: str) -> Callable[[Motion, Sequence[str] | None], list[Panel
     return panels
 
 
+def _panels(motion: Motion, word: str, names: list[str] | None, usual: bool) -> list[Panel]:
+    """Panels of a quantity; none of one that is drawn by default, and that is not computed of such rollouts."""
+    try:
+        return QUANTITIES[word](motion, names)
+    except UnsupportedFeature:
+        if not usual or not motion.settings.get("parameters"):
+            raise
+        return []
+
+
 def _energy(motion: Motion, joints: Sequence[str] | None) -> list[Panel]:
     return [("energy [J]", {name: e for name, e in motion.energy.items() if np.nan_to_num(e).any()})]
 
@@ -314,7 +324,7 @@ def _forces(motion: Motion, joints: Sequence[str] | None) -> list[Panel]:
             with np.errstate(over="ignore"):
                 size = np.linalg.norm(mine, axis=-1)
             if size.any():
-                sizes[name] = size if motion.multipliers[0].any() else np.append(np.nan, size[1:])  # no step before
+                sizes[name] = size
         forces.append((words, _most(sizes, np.max)))
     return forces
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Self
@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.conversions import converted, text
-from linkwork.dynamics.motion_forces import MotionForces, refuse_contacts
+from linkwork.dynamics.motion_forces import MotionForces, refuse_contacts, where_finite
 from linkwork.dynamics.reactions import Reactions
 from linkwork.dynamics.solution import NamedRows
-from linkwork.errors import InputError, NotFinite
+from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.inputs import plural, real_number
 from linkwork.model.model import Model
 from linkwork.model.placement import Placement
@@ -29,6 +29,14 @@ from linkwork.quantities.functions import (
     frame_velocity,
 )
 from linkwork.quantities.motions import has_motions, row_motions
+
+GEOMETRY = frozenset({"joint_position", "anchor_position", "length", "mocap"})
+"""Parameters that places of frames and errors of loops depend on."""
+INERTIAL = frozenset({"mass", "com", "inertia", "inertial_parameters", "armature", "gravity"})
+ENERGETIC = GEOMETRY | INERTIAL | {"stiffness", "rest"}
+"""Parameters that energies depend on."""
+DYNAMIC = ENERGETIC | {"damping", "gains", "time"}
+"""Parameters that accelerations and reactions depend on, torques of motors apart."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,8 +73,12 @@ class Motion:
 
     @property
     def forces(self) -> NamedRows:
-        """Forces of the constraints by name, ``(k, ..., rows)`` each."""
-        return NamedRows(self._known(), self.multipliers)
+        """Forces of the constraints by name, ``(k, ..., rows)`` each, at the recorded states, as those of `reactions`.
+
+        With contacts, and in rollouts with parameters, in the step that led to each state: `multipliers`.
+        """
+        computed = self.contact_state is None and "integrator" in self.settings and not self.settings.get("parameters")
+        return NamedRows(self._known(), self._acting.solution[1] if computed else self.multipliers)
 
     @property
     def contact_forces(self) -> Array | None:
@@ -81,8 +93,8 @@ class Motion:
 
         NaN where a run that blew up is beyond what floats hold; see `ended`.
         """
-        robot = self._known()
-        result = _where_finite(lambda q, v: np.stack(energy(robot, q, v), axis=-1), 2, self.q, self.v)
+        robot = self._unvaried("energies", ENERGETIC)
+        result = where_finite(lambda q, v: np.stack(energy(robot, q, v), axis=-1), 2, self.q, self.v)
         kinetic, potential = result[..., 0], result[..., 1]
         elastic = np.zeros(self.v.shape[:-1])
         with np.errstate(over="ignore", invalid="ignore"):
@@ -94,10 +106,10 @@ class Motion:
                         elastic = elastic + 0.5 * (off * off) @ stiffness
                 if any(tendon.stiffness for tendon in robot.tendons):
                     stretched = lambda q, v: tendon_energy(robot, q)[..., None]  # noqa: E731
-                    elastic = elastic + _where_finite(stretched, 1, self.q, self.v)[..., 0]
+                    elastic = elastic + where_finite(stretched, 1, self.q, self.v)[..., 0]
                 if robot.forces:
                     stored = lambda q, v: element_energy(robot, q)[..., None]  # noqa: E731
-                    elastic = elastic + _where_finite(stored, 1, self.q, self.v)[..., 0]
+                    elastic = elastic + where_finite(stored, 1, self.q, self.v)[..., 0]
             total = kinetic + potential + elastic
         return {"kinetic": kinetic, "potential": potential, "elastic": elastic, "total": total}
 
@@ -105,9 +117,10 @@ class Motion:
     def _acting(self) -> MotionForces:
         """Torques, wrenches and passive forces at the recorded states; an error where contacts act."""
         refuse_contacts(self.contact_state)
+        robot = self._unvaried("accelerations and reactions", DYNAMIC)
         wrenches = {name: np.array(x) for name, x in self.settings.get("wrenches", {}).items()}
         passive = bool(self.settings.get("passive", False))
-        return MotionForces(self._known(), self.times, self.q, self.v, self.tau, wrenches, passive, self.enabled)
+        return MotionForces(robot, self.times, self.q, self.v, self.tau, wrenches, passive, self.enabled)
 
     @cached_property
     def acceleration(self) -> Array:
@@ -136,13 +149,13 @@ class Motion:
 
     def _row_errors(self) -> Array:
         """The sizes of errors of enabled rows, ``(k, ..., nc)``."""
-        robot = self._known()
+        robot = self._unvaried("errors of loops", GEOMETRY)
         if not robot.nc:
             return np.zeros((*self.q.shape[:-1], 0))
         sizes = [c.rows for c in robot.constraints]
         on = np.array([c.enabled for c in robot.constraints]) if self.enabled is None else self.enabled
         rows = np.repeat(on, sizes, axis=-1)
-        error = _where_finite(lambda q: constraint_error(robot, q), robot.nc, self.q)
+        error = where_finite(lambda q: constraint_error(robot, q), robot.nc, self.q)
         if has_motions(robot):
             moved = row_motions(robot, self.times)[0] - row_motions(robot, robot.time)[0]
             error = error - moved.reshape(len(self.times), *(1,) * (error.ndim - 2), robot.nc)
@@ -165,14 +178,14 @@ class Motion:
         Args:
             frame: Name of a frame or body.
         """
-        robot = self._known()
+        robot = self._unvaried("places of frames", GEOMETRY)
         text(frame, "frame")
 
         def numbers(q: Array) -> Array:
             placed = frame_placement(robot, q, frame)
             return np.concatenate([placed.rotation.reshape(len(q), 9), placed.position], axis=-1)
 
-        result = _where_finite(numbers, 12, self.q)
+        result = where_finite(numbers, 12, self.q)
         return Placement(result[..., 9:], result[..., :9].reshape(*result.shape[:-1], 3, 3), check=False)
 
     def joint_velocity(self, joint: str) -> Array:
@@ -221,8 +234,8 @@ class Motion:
         Args:
             frame: Name of a frame or body.
         """
-        robot = self._known()
-        return _where_finite(lambda q, v: frame_velocity(robot, q, v, frame, "aligned"), 6, self.q, self.v)
+        robot = self._unvaried("velocities of frames", GEOMETRY)
+        return where_finite(lambda q, v: frame_velocity(robot, q, v, frame, "aligned"), 6, self.q, self.v)
 
     def frame_acceleration(self, frame: str) -> Array:
         """Accelerations ``[angular, linear]`` of a frame over time, of its origin in the world's axes, ``(k, ..., 6)``.
@@ -231,7 +244,7 @@ class Motion:
             frame: Name of a frame or body.
         """
         robot, a = self._known(), self.acceleration
-        return _where_finite(lambda q, v, a: frame_acceleration(robot, q, v, a, frame, "aligned"), 6, self.q, self.v, a)
+        return where_finite(lambda q, v, a: frame_acceleration(robot, q, v, a, frame, "aligned"), 6, self.q, self.v, a)
 
     def __len__(self) -> int:
         return len(self.times)
@@ -258,6 +271,17 @@ class Motion:
         if self.robot is None:
             raise InputError("the trajectory was loaded without its robot: Trajectory.load(path, robot)")
         return self.robot
+
+    def _unvaried(self, quantities: str, parameters: Collection[str]) -> Model:
+        """The robot, where all robots of rollouts have its values of the parameters that quantities depend on."""
+        robot = self._known()
+        varied = [name for name in self.settings.get("parameters", ()) if name in parameters]
+        if varied:
+            raise UnsupportedFeature(
+                f"{quantities} along a trajectory are those of '{robot.name}', and its robots were simulated with "
+                f"{', '.join(varied)} of their own; for one of them take robot.with_parameters(...), and run.q[:, k]"
+            )
+        return robot
 
     def _name(self) -> str:
         return "" if self.robot is None else self.robot.name
@@ -298,20 +322,3 @@ class Motion:
         batch = f", {int(np.prod(self.q.shape[1:-1]))} robots" if self.q.ndim > 2 else ""
         ended = f", ended: {self.ended}" if self.ended else ""
         return f"<{type(self).__name__} of '{self._name()}', {span}, {plural(len(self), 'state')}{batch}{ended}>"
-
-
-def _where_finite(quantity: Callable[..., Array], width: int, *arrays: Array) -> Array:
-    """A quantity of states, ``(..., width)``: NaN where a state is not finite, or so large that the quantity is not."""
-    lead = arrays[0].shape[:-1]
-    count = int(np.prod(lead, dtype=np.int64))
-    rows = [x.reshape(count, x.shape[-1]) for x in arrays]
-    result = np.full((count, width), np.nan)
-    pending = [np.flatnonzero(np.all([np.isfinite(x).all(axis=-1) for x in rows], axis=0))]
-    while pending:
-        at = pending.pop()
-        try:
-            result[at] = quantity(*(x[at] for x in rows))
-        except NotFinite:  # of one of them at least
-            if len(at) > 1:
-                pending += np.array_split(at, 2)
-    return result.reshape(*lead, width)

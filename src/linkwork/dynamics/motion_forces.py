@@ -3,16 +3,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
 from linkwork.dynamics.forward import ForwardDynamics
 from linkwork.dynamics.reactions import Reactions, reactions
-from linkwork.errors import UnsupportedFeature
+from linkwork.errors import NotFinite, UnsupportedFeature
 from linkwork.model.model import Model
 from linkwork.quantities.actuation import element_forces, gravity_compensation, tendon_forces
 from linkwork.quantities.arguments import Array
@@ -77,19 +77,24 @@ class MotionForces:
 
     @cached_property
     def solution(self) -> tuple[Array, Array]:
-        """Joint accelerations, ``(k, ..., nv)``, and forces of constraints, ``(k, ..., nc)``."""
-        a, multipliers = np.zeros_like(self.v), np.zeros((*self.v.shape[:-1], self.robot.nc))
-        frames, torque = tuple(self.wrenches), np.sum(list(self.torques().values()), axis=0)
-        pushed = np.stack([self.wrenches[name] for name in frames], axis=-2) if frames else None
+        """Joint accelerations, ``(k, ..., nv)``, and forces of constraints, ``(k, ..., nc)``; NaN where a state is not
+        finite, or so large that they are not."""
+        result = np.full((*self.v.shape[:-1], self.robot.nv + self.robot.nc), np.nan)
         for span, robot in self._phases():
-            timed = is_timed(robot)
-            fd = ForwardDynamics(robot, wrenches=frames, parameters=["time"] if timed else [])
-            clock: dict[str, Any] = {"time": self._time[span][..., None]} if timed else {}
-            solution = fd(self.q[span], self.v[span], torque[span], pushed, **clock)
-            a[span] = solution.acceleration
-            if solution.multipliers is not None:
-                multipliers[span] = solution.multipliers
-        return a, multipliers
+            states = (self.q[span], self.v[span], self.tau[span], self._time[span][..., None])
+            result[span] = where_finite(partial(self._solved, robot), result.shape[-1], *states)
+        return result[..., : self.robot.nv], result[..., self.robot.nv :]
+
+    def _solved(self, robot: Model, q: Array, v: Array, tau: Array, time: Array) -> Array:
+        """Accelerations and forces of states, ``(n, nv + nc)``."""
+        here = replace(self, robot=robot, times=time[:, 0], q=q, v=v, tau=tau, enabled=None)
+        frames, torque = tuple(self.wrenches), np.sum(list(here.torques().values()), axis=0)
+        pushed = np.stack([self.wrenches[name] for name in frames], axis=-2) if frames else None
+        timed = is_timed(robot)
+        fd = ForwardDynamics(robot, wrenches=frames, parameters=["time"] if timed else [])
+        solution = fd(q, v, torque, pushed, **({"time": time} if timed else {}))
+        forces = np.zeros((len(q), robot.nc)) if solution.multipliers is None else solution.multipliers
+        return np.concatenate([solution.acceleration, forces], axis=-1)
 
     def reactions(self) -> Reactions:
         """Wrenches of joints and constraints."""
@@ -117,3 +122,20 @@ def refuse_contacts(contact_state: Array | None) -> None:
             "accelerations and reactions of a run with contacts are not computed again: use contact=False, or force "
             "sensors (lw.sensors)"
         )
+
+
+def where_finite(quantity: Callable[..., Array], width: int, *arrays: Array) -> Array:
+    """A quantity of states, ``(..., width)``: NaN where a state is not finite, or so large that the quantity is not."""
+    lead = arrays[0].shape[:-1]
+    count = int(np.prod(lead, dtype=np.int64))
+    rows = [x.reshape(count, x.shape[-1]) for x in arrays]
+    result = np.full((count, width), np.nan)
+    pending = [np.flatnonzero(np.all([np.isfinite(x).all(axis=-1) for x in rows], axis=0))]
+    while pending:
+        at = pending.pop()
+        try:
+            result[at] = quantity(*(x[at] for x in rows))
+        except NotFinite:  # of one of them at least
+            if len(at) > 1:
+                pending += np.array_split(at, 2)
+    return result.reshape(*lead, width)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from linkwork.conversions import converted, converted_but
 from linkwork.errors import InputError
-from linkwork.inputs import ContactLaw, ParameterName, float_array
+from linkwork.inputs import ContactLaw, PageIntegrator, ParameterName, float_array
 from linkwork.mechanism.changeable import Changeable
 from linkwork.model.arrays import Floats
 from linkwork.model.constraints import Pair
@@ -100,6 +100,7 @@ class Shown(Changeable):
         parameters: Sequence[ParameterName] | None = None,
         drive: Mapping[str, tuple[str, float]] | None = None,
         contact: ContactLaw = None,
+        integrator: PageIntegrator = "auto",
         base: Literal["auto", "held", "free"] = "auto",
         speed: float = 1.0,
         playing: bool = True,
@@ -121,6 +122,8 @@ class Shown(Changeable):
             drive: Initial modes of motors, by joint: ``{"crank": ("velocity", 2.0)}``, or ``"torque"`` or
                 ``"position"``.
             contact: Whether contact pairs touch, as for `Stepper`; by default they do.
+            integrator: Integrator of the steps: ``"rk4"``, without contacts, or ``"euler"``; by default that of
+                `simulate`, where it is one of these.
             base: ``"held"``: free bases stay where they are, since there is no ground to stand on; ``"free"``: they
                 fall; ``"auto"``: they are held where they carry joints, and neither a constraint nor contacts with the
                 world support them.
@@ -141,7 +144,7 @@ class Shown(Changeable):
                 return viewer.save_html(path)
         at = start_of(self)[0] if q is None else self.normalize(q)
         robot, at, rates = self._held_bases(base, at, v, touching=contact is not False)
-        motion = {"dt": dt, "parameters": parameters, "contact": contact, "drive": drive}
+        motion = {"dt": dt, "parameters": parameters, "contact": contact, "integrator": integrator, "drive": drive}
         options = {**motion, "speed": speed, "playing": playing}
         notes = () if robot is self else ("The base is held where it is.",)
         return save_live_page(robot, path, at, rates, notes=notes, **options).path  # type: ignore[arg-type]

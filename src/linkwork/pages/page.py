@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.errors import InputError, LinkworkError
-from linkwork.inputs import ContactLaw, ParameterName, above_zero, plural
+from linkwork.inputs import ContactLaw, PageIntegrator, ParameterName, above_zero, plural
 from linkwork.model.model import Model
 from linkwork.pages import controls
 from linkwork.pages.contacts import contact_description
@@ -55,6 +55,7 @@ def save_live_page(
     dt: float = 1e-3,
     parameters: Sequence[ParameterName] | None = None,
     contact: ContactLaw = None,
+    integrator: PageIntegrator = "auto",
     drive: controls.Drive | None = None,
     speed: float = 1.0,
     playing: bool = True,
@@ -71,6 +72,7 @@ def save_live_page(
         parameters: Parameters that sliders change beside gravity: ``"mass"``, ``"joint_position"``,
             ``"anchor_position"``; None: masses, and lengths of robots with few degrees of freedom.
         contact: Whether contact pairs touch, as for `Stepper`; by default they do.
+        integrator: Integrator of the steps; by default the choice of `simulate` of those that a page has.
         drive: Initial modes of motors: joint to ``("velocity", 2.0)``, ``("torque", ...)`` or ``("position", ...)``.
         speed: Seconds of the mechanism that pass in one second at first.
         playing: Whether the page begins to run by itself.
@@ -86,6 +88,7 @@ def save_live_page(
         dt=dt,
         parameters=parameters,
         contact=contact,
+        integrator=integrator,
         drive=drive,
         speed=speed,
         playing=playing,
@@ -106,6 +109,7 @@ def live_page(
     dt: float,
     parameters: Sequence[ParameterName] | None,
     contact: ContactLaw,
+    integrator: PageIntegrator,
     drive: controls.Drive | None,
     speed: float,
     playing: bool,
@@ -114,7 +118,7 @@ def live_page(
     """The text of a page, and the bytes of its module; arguments as for `save_live_page`."""
     above_zero(dt, "dt")
     at, rates = _state(robot, q, v)
-    program = page_program(robot, at, dt, parameters, contact)
+    program = page_program(robot, at, dt, parameters, contact, integrator)
     touching = program.stepper.contact
     held = program.stepper.execution.held
     mobile: dict[str, Array] = {name: np.asarray(held[name]) for name in LENGTHS if name in program.parameters}
@@ -125,7 +129,7 @@ def live_page(
         body["hand"] = hand
     content: dict[str, Any] = {
         "name": robot.name,
-        "about": _about(robot, dt, touching),
+        "about": _about(robot, program.stepper),
         "notes": [*notes, *_left_out(robot, touching), *_not_drawn(drawn.pop("skipped"))],
         "q": at.tolist(),
         "v": rates.tolist(),
@@ -174,13 +178,16 @@ def _seen(program: PageProgram, q: Array, v: Array, driven: list[dict[str, Any]]
     return np.array(states)
 
 
-def _about(robot: Model, dt: float, touching: bool) -> str:
+def _about(robot: Model, stepper: Stepper) -> str:
     loops = sum(c.enabled for c in robot.constraints)
     words = [plural(len(robot.body_names), "body", "bodies"), f"{robot.nv} velocities"]
     words += [f"{plural(loops, 'constraint', 'constraints')} of {robot.nc} rows"] if loops else []
     if len(robot.contacts):
-        words.append(plural(len(robot.contacts), "contact pair", "contact pairs") if touching else "contacts left out")
-    return ", ".join([*words, f"steps of {1e3 * dt:g} ms"])
+        words.append(
+            plural(len(robot.contacts), "contact pair", "contact pairs") if stepper.contact else "contacts left out"
+        )
+    method = "Runge and Kutta's method" if stepper.integrator == "rk4" else "semi-implicit Euler"
+    return ", ".join([*words, f"steps of {1e3 * stepper.dt:g} ms by {method}"])
 
 
 def _left_out(robot: Model, touching: bool) -> list[str]:

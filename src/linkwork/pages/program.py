@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import get_args
 
 import numpy as np
 
@@ -12,8 +13,9 @@ from linkwork.closure.evaluators import project_velocity
 from linkwork.compilers.trace.tracing import GPU_OPERATIONS
 from linkwork.compilers.wasm.module import WasmModule
 from linkwork.dynamics.forward import ForwardDynamics
+from linkwork.errors import InputError
 from linkwork.export.wasm import compiled_module
-from linkwork.inputs import ContactLaw, ParameterName
+from linkwork.inputs import ContactLaw, PageIntegrator, ParameterName
 from linkwork.model.constraints import Pair
 from linkwork.model.model import Model
 from linkwork.quantities.arguments import Array
@@ -22,6 +24,7 @@ from linkwork.quantities.functions import frame_jacobian
 from linkwork.quantities.motions import has_motions
 from linkwork.simulation import Stepper
 from linkwork.simulation.contacts import has_contacts
+from linkwork.simulation.integrator_choice import chosen_integrator
 from linkwork.simulation.settings import StepOptions, StepSettings
 
 FEW = 12
@@ -42,7 +45,12 @@ class PageProgram:
 
 
 def page_program(
-    robot: Model, q: Array, dt: float, parameters: Sequence[ParameterName] | None, contact: ContactLaw = None
+    robot: Model,
+    q: Array,
+    dt: float,
+    parameters: Sequence[ParameterName] | None,
+    contact: ContactLaw = None,
+    integrator: PageIntegrator = "auto",
 ) -> PageProgram:
     """Compile what a page computes of a robot.
 
@@ -53,12 +61,21 @@ def page_program(
         parameters: Parameters that sliders change; None: gravity, masses, and without contacts link lengths of small
             robots.
         contact: Whether contact pairs touch, as for `Stepper`.
+        integrator: Integrator of the steps; by default the choice of `simulate` of those that a page has.
     """
+    if integrator not in get_args(PageIntegrator):
+        raise InputError(
+            f"no integrator {integrator!r} of live pages, needs one of {', '.join(get_args(PageIntegrator))}"
+        )
     touching = has_contacts(robot, contact, "euler", "auto")
     chosen = _usual(robot, touching) if parameters is None else tuple(dict.fromkeys(("gravity", *parameters)))
     bodies = robot.body_names
     options: StepOptions = {"contact": contact if touching else False}
-    settings = StepSettings.of(dt, "euler", "auto", bodies, options, stops_at=q).started_at(robot, q)
+    settings = StepSettings.of(dt, integrator, "auto", bodies, options, stops_at=q)
+    if integrator == "auto":
+        usual = chosen_integrator(robot, q, settings).integrator
+        settings = replace(settings, integrator="rk4" if usual == "rk4" else "euler")
+    settings = settings.started_at(robot, q)
     stepper = Stepper.of_settings(robot, settings, chosen)
     moving = [name for name in chosen if name == "joint_position"]
     evaluators = {

@@ -16,12 +16,14 @@ mobility and of the eigenvalues of ``(nv)²`` numbers.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
-from linkwork.inputs import SimulationIntegrator
+from linkwork.errors import SimulationWarning
+from linkwork.inputs import SimulationIntegrator, advised, outer_level
 from linkwork.model.model import Model
 from linkwork.plans.force_elements import has_force_elements
 from linkwork.quantities.actuation import element_forces, tendon_jacobian
@@ -30,7 +32,7 @@ from linkwork.quantities.motions import is_timed
 from linkwork.simulation.early_end import RK4_IMAGINARY, RK4_REAL, largest_eigenvalue
 from linkwork.simulation.settings import StepSettings
 from linkwork.simulation.stabilization import servo_coefficients
-from linkwork.simulation.thresholds import ELEMENT_CHANGE, STABLE_PART
+from linkwork.simulation.thresholds import ELEMENT_CHANGE, STABLE_PART, TIMES_LOOKED_AT
 
 EULER_EXPLICIT = 2.0
 """Where semi-implicit Euler's stability ends for springs and dampers that it takes explicitly: pole times step."""
@@ -77,6 +79,36 @@ def chosen_integrator(robot: Model, q: Array, settings: StepSettings, time: floa
     if settings.method == "auto" and not robot.na and not is_timed(robot):
         return IntegratorChoice("radau", "force elements too stiff for explicit steps")
     return IntegratorChoice("euler", "force elements too stiff for explicit steps; radau has no clock and activations")
+
+
+def warn_of_stiff_elements(robot: Model, q: Array, settings: StepSettings, start: float, end: float) -> None:
+    """A `SimulationWarning` where a force element of time is too stiff for explicit steps at some time of a run.
+
+    A brake that closes is not stiff at the start; where it holds, steps that are too long chatter within bounds.
+
+    Args:
+        robot: The mechanism.
+        q: Configuration at the start, ``(nq,)``.
+        settings: Settings of the steps.
+        start: Seconds at the start.
+        end: Seconds at the end.
+    """
+    limits = {"rk4": RK4_REAL, "euler": EULER_EXPLICIT}
+    if settings.integrator not in limits or not settings.passive or not any(element.timed for element in robot.forces):
+        return
+    limit = limits[settings.integrator]
+    for time in np.linspace(start, end, TIMES_LOOKED_AT):
+        dampers = springs_and_dampers(robot, q, True, float(time)).explicit_dampers
+        rate, joint = largest_eigenvalue(robot, q, dampers)
+        if rate * settings.dt > limit:
+            warnings.warn(
+                f"force elements of '{robot.name}' damp joint '{joint}' at {time:.3g} s with a pole at {-rate:.2g} "
+                f"1/s, and {settings.integrator} is unstable beyond {limit:.3g} / dt: what should stick chatters; try "
+                f"dt={advised(limit / rate)}, or a larger slip",
+                SimulationWarning,
+                stacklevel=outer_level(),
+            )
+            return
 
 
 def springs_and_dampers(robot: Model, q: Array, passive: bool, time: float) -> Stiffness:

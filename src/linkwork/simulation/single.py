@@ -22,8 +22,9 @@ from linkwork.simulation.event_runs import EventRun
 from linkwork.simulation.events import events_of
 from linkwork.simulation.given_pairs import with_usable_contacts
 from linkwork.simulation.initial import initial_state, start_of, with_mocap_of
-from linkwork.simulation.integrator_choice import chosen_integrator
+from linkwork.simulation.integrator_choice import chosen_integrator, warn_of_stiff_elements
 from linkwork.simulation.loop import progress_bar
+from linkwork.simulation.open_loops import warn_of_open_loops
 from linkwork.simulation.probes import probed, probes_of
 from linkwork.simulation.recorder import M
 from linkwork.simulation.run import Run, checked_controller
@@ -90,6 +91,7 @@ def simulate(
         integrator, reason = chosen_integrator(robot, at, settings, start)
         settings = replace(settings, integrator=integrator)
     settings = settings.started_at(robot, at)
+    warn_of_stiff_elements(robot, at, settings, start, start + seconds)
     if constant.commands is not None or output == "commands":
         warn_of_stiff_servos(robot, at, h, settings.integrator)
     state = State(at, rate, constant, np.zeros(robot.nc), None, initial_activations(robot, act))
@@ -129,4 +131,6 @@ def simulate(
         ended = f"{motion.ended}; {advice(robot, at, settings.integrator, h, settings.passive)}"
         warn_of_early_end(robot, ended)
         motion = replace(motion, ended=ended)
+    elif options.get("closed", True) and len(motion):
+        warn_of_open_loops(motion)
     return probed(motion, outputs)

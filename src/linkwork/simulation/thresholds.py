@@ -20,6 +20,18 @@ BEYOND_LIMITS = 1e-3
 """Joints may start beyond limits that hold exactly by this, without a warning. Part of: a radian, or the size of the
 largest body. Test: tests/simulation/test_contact_simulation.py"""
 
+LIGHT_BODY = 1e-5
+"""Lighter bodies are named as the cause of loops that open: regularized rows on them give way. Part of:
+the largest mass. Test: tests/simulation/test_open_loops.py"""
+
+LOOKED_AT = 16
+"""States of a run at which loops are looked at, evenly spaced: its errors, at a few microseconds each. Part of: a
+count. Test: tests/simulation/test_open_loops.py"""
+
+TIMES_LOOKED_AT = 8
+"""Times of a run at which force elements of time are examined for stiffness, evenly spaced. Part of: a count. Test:
+tests/simulation/test_integrator_choice.py"""
+
 # Steps -------------------------------------------------------------------------------------------------------------
 
 STEP_ACCURACY = 1e-8

@@ -125,10 +125,10 @@ def element_coordinates(tree: Array, w: Array, q: Array, v: Array) -> None:
     for c in range(n):
         x[1 + c] = tree.coordinate_constant[c]
         x[1 + n + c] = 0.0
-    for m in range(tree.ncoordinate_joints):
-        c = tree.coordinate_joint[m]
-        x[1 + c] += tree.coordinate_factor[m] * q[tree.coordinate_q[m]]
-        x[1 + n + c] += tree.coordinate_factor[m] * v[tree.coordinate_v[m]]
+    for k in range(tree.ncoordinate_joints):
+        c = tree.coordinate_joint[k]
+        x[1 + c] += tree.coordinate_factor[k] * q[tree.coordinate_q[k]]
+        x[1 + n + c] += tree.coordinate_factor[k] * v[tree.coordinate_v[k]]
     for s in range(tree.ndistances):
         c = tree.distance_coordinate[s]
         i = tree.distance_first_body[s]

@@ -14,6 +14,7 @@ function product(a, b) {
 }
 
 const RAISED = 0.12; // what is looked at is this part of half the picture above its middle: controls are below
+const ROOM = 0.8; // of the height of the picture, which a mechanism needs to be drawn in full size
 
 class Camera {
   constructor(framing) {
@@ -21,12 +22,20 @@ class Camera {
     this.size = framing.size;
     this.fov = framing.fov;
     this.home = framing;
+    this.raised = RAISED;
+    this.part = 1;
     this.reset();
   }
 
   reset() {
     this.target = [...this.home.center];
     this.offset = minus(this.home.eye, this.home.center);
+  }
+
+  /** Draw in the middle of what is between two heights, as parts of the picture's, from above; by default in all of it. */
+  between(top, bottom) {
+    this.raised = bottom === undefined ? RAISED : 1 - top - bottom;
+    this.part = bottom === undefined ? 1 : Math.min(1, Math.max(0.4, (bottom - top) / ROOM));
   }
 
   get eye() {
@@ -68,8 +77,8 @@ class Camera {
       -dot(right, eye), -dot(up, eye), -dot(back, eye), 1,
     ];
     const [near, far] = [0.02 * norm(this.offset), norm(this.offset) + 80 * this.size];
-    const f = 1 / Math.tan(this.fov / 2) / Math.max(1, 1.15 / aspect);
-    const projection = [f / aspect, 0, 0, 0, 0, f, 0, 0, 0, -RAISED, (far + near) / (near - far), -1, 0, 0, (2 * far * near) / (near - far), 0];
+    const f = 1 / Math.tan(this.fov / 2) / Math.max(1, 1.15 / aspect) * this.part;
+    const projection = [f / aspect, 0, 0, 0, 0, f, 0, 0, 0, -this.raised, (far + near) / (near - far), -1, 0, 0, (2 * far * near) / (near - far), 0];
     this.slope = [aspect / f, 1 / f];
     return product(projection, view);
   }
@@ -77,7 +86,7 @@ class Camera {
   /** The ray through a point of the canvas, from -1 to 1 each. */
   ray(x, y) {
     const { right, up, back } = this.axes;
-    return plus(plus(times(-1, back), right, x * this.slope[0]), up, (y - RAISED) * this.slope[1]);
+    return plus(plus(times(-1, back), right, x * this.slope[0]), up, (y - this.raised) * this.slope[1]);
   }
 }
 

@@ -84,8 +84,22 @@ const pose = (k) => {
   return [Array.from(rotation.subarray(9 * k - 9, 9 * k)), Array.from(position.subarray(3 * k - 3, 3 * k))];
 };
 
+/** The arrow of a force in the world, at most as long as the mechanism is large. */
+function arrowOf(force) {
+  const along = times(data.framing.perNewton * page.loudness, force);
+  return times(Math.min(1, data.framing.size / norm(along)), along);
+}
+
+/** Where plots cover most of the width, the mechanism is drawn above them. */
+function frameAbovePlots() {
+  const [plots, title, stage] = ["plot", "title", "stage"].map((id) => byId(id).getBoundingClientRect());
+  if (byId("plot").hidden || plots.width < 0.6 * stage.width) camera.between();
+  else camera.between((title.bottom - stage.top) / stage.height, (plots.top - stage.top) / stage.height);
+}
+
 function draw() {
   const begin = performance.now();
+  frameAbovePlots();
   const theme = THEMES[document.documentElement.dataset.theme];
   const [solids, faint] = [[], []];
   const poses = bodies.map((_, k) => pose(k));
@@ -102,7 +116,7 @@ function draw() {
   if (page.shown.forces) {
     for (const force of data.forces) {
       const local = Array.from(page.state.forces.subarray(force.row, force.row + 3));
-      const along = times(data.framing.perNewton * page.loudness, rotate(poses[force.body][0], rotate(force.turn, local)));
+      const along = arrowOf(rotate(poses[force.body][0], rotate(force.turn, local)));
       if (norm(along) > 4 * radius) solids.push(...renderer.arrow(world(force.point), plus(world(force.point), along), 0.8 * radius, force.held ? GREEN : RED));
     }
   }
@@ -110,7 +124,7 @@ function draw() {
     const { marks } = page.state;
     for (let k = 0; k < marks.length; k += 6) {
       const at = marks.slice(k, k + 3);
-      const along = times(data.framing.perNewton * page.loudness, marks.slice(k + 3, k + 6));
+      const along = arrowOf(marks.slice(k + 3, k + 6));
       solids.push(renderer.dot(at, 1.2 * radius, GREEN));
       if (norm(along) > 4 * radius) solids.push(...renderer.arrow(at, plus(at, along), 0.8 * radius, GREEN));
     }
