@@ -192,6 +192,22 @@ def test_lanes_and_one_state_agree_to_the_last_bit() -> None:
         assert np.abs(together.frames[k] - alone.frames)[alone.exists].max() < 1e-9
 
 
+@pytest.mark.parametrize("noise", [1e-6, 1e-3, 0.05])
+def test_lanes_of_alike_states_and_one_state_agree(noise: float) -> None:
+    """Hulls that overlap begin with the polytope of the lane before."""
+    rng = np.random.default_rng(14)
+    hulls = [(random_hull(rng), KINDS[kind](rng)) for kind in ("mesh", "box", "capsule", "sphere", "mesh")]
+    geometry = lw.contact.ContactGeometry(pair_scene(hulls, slots=1), native=True, threads=1)
+    for center in random_poses(rng, 6, (0.02, 0.1, 0.4)):
+        q = center + noise * rng.standard_normal((48, 14))
+        for start in (3, 10):
+            q[:, start : start + 4] /= np.linalg.norm(q[:, start : start + 4], axis=1, keepdims=True)
+        together = geometry(q)
+        alone = [geometry(x) for x in q]
+        assert np.abs(together.gaps - [x.gaps for x in alone]).max() < 1e-12
+        assert np.abs(together.normals - [x.normals for x in alone]).max() < 1e-9
+
+
 def test_plain_python_agrees() -> None:
     geometry = lw.contact.ContactGeometry(zoo(), native=True, threads=1)
     plain = geometry.plain()

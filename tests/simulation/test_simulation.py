@@ -293,6 +293,21 @@ def test_a_run_that_explodes_says_when() -> None:
     assert np.isfinite(run.q).all()
 
 
+FREE_TWICE = """<robot name="floats"><link name="base"/><link name="trunk"><inertial><mass value="1"/>
+<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="floating" type="floating"><parent link="base"/><child link="trunk"/></joint></robot>"""
+
+
+def test_a_joint_that_moves_no_mass_is_why_a_run_ended() -> None:
+    """A file with a floating joint of its own that is loaded with a floating base: it blamed the fastest joint."""
+    with pytest.warns(lw.errors.ModelWarning, match="12 degrees of freedom"):
+        robot = lw.loads(FREE_TWICE, base="floating")
+    with pytest.warns(lw.errors.SimulationWarning, match="ended early"):
+        run = lw.simulate(robot, robot.neutral(), seconds=0.1)
+    assert "not finite after step 0 (0 s): the mass matrix of 'floats' is singular: joint '" in run.ended
+    assert "moves no mass" in run.ended
+
+
 @pytest.mark.parametrize(("part", "pole"), [("damping", "a pole at -9.9e+03 1/s"), ("stiffness", "poles at ±99i 1/s")])
 def test_springs_and_dampers_that_are_too_stiff_for_the_integrator_are_named(part: str, pole: str) -> None:
     """The advice helps: ``euler`` takes them implicitly, and ``rk4`` is stable with the step that is named."""

@@ -119,8 +119,9 @@ def robot_outcomes(seconds: float = SECONDS, dt: float = 2e-3) -> Iterator[Outco
 
 
 def _on_ground(path: Path) -> lw.Mechanism:
-    """A robot with contacts where it has shapes, its base free unless the file says otherwise."""
-    base: Literal["floating"] | None = "floating" if path.suffix == ".urdf" else None
+    """A robot with contacts where it has shapes; bases of URDF are free, by the file's own joint if it has one."""
+    own = path.suffix != ".urdf" or 'type="floating"' in path.read_text(encoding="utf-8", errors="ignore")
+    base: Literal["floating"] | None = None if own else "floating"
     try:
         return lw.load(path, base=base, contacts=True)
     except lw.errors.InputError:  # no shapes for collision

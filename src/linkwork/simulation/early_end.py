@@ -7,7 +7,7 @@ import warnings
 
 import numpy as np
 
-from linkwork.closure.mobility import mobility
+from linkwork.closure.mobility import has_singular_mass_matrix, mobility
 from linkwork.closure.thresholds import ADDED_INERTIA
 from linkwork.errors import SimulationWarning
 from linkwork.inputs import SimulationIntegrator, advised, outer_level
@@ -38,6 +38,8 @@ def advice(robot: Model, q: Array, integrator: SimulationIntegrator, dt: float, 
         dt: Time of one step, in seconds.
         passive: Whether springs and dampers act.
     """
+    if has_singular_mass_matrix(robot):
+        return "a file whose base has a floating joint of its own needs no base='floating'"
     if integrator == "radau":
         return "a dead center or a stop may be there: try a larger accuracy, or integrator='euler'"
     if integrator == "dopri5":

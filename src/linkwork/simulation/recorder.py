@@ -9,7 +9,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from linkwork.closure.mobility import check_mass_matrix
 from linkwork.dynamics.motion import Motion
+from linkwork.errors import SingularMassMatrix
 from linkwork.inputs import ParameterName
 from linkwork.model.model import Model
 from linkwork.quantities.arguments import Array
@@ -98,6 +100,11 @@ class Recorder:
 
 
 def early_end(recorder: Recorder, dt: float, step: int) -> str:
-    """Words for a simulation that ended early: after which step, and what was fastest when last recorded."""
+    """Words for a simulation that ended early: after which step, and the joint that moves no mass, or the fastest one
+    when last recorded."""
+    try:
+        check_mass_matrix(recorder.robot)
+    except SingularMassMatrix as error:
+        return f"not finite after step {step} ({step * dt:g} s): {error}"
     fastest = fastest_joint(recorder.robot, recorder.times[: recorder.count], recorder.v[: recorder.count])
     return f"not finite after step {step} ({step * dt:g} s){fastest}"

@@ -49,7 +49,7 @@ EPA_INTEGERS: dict[str, Shape] = {
     "polytope_j": (MOST_VERTICES,),
     "facet": (MOST_FACETS, 3),
     "rim": (MOST_RIM, 2),
-    "epa": (3,),  # vertices, faces, edges of the hole
+    "epa": (4,),  # vertices, faces, edges of the hole; 1 where the surface is closed
     "kept_i": (6,),
 }
 
@@ -62,10 +62,11 @@ def penetration(tree: Array, w: Array, pair: Pair, count: int, size: Scalar, cen
     for cores whose difference has no volume.
     """
     count = span_tetrahedron(tree, w, pair, count, size)
-    if count < 4:
-        return flat_normal(tree, w, pair, count, center)
     w.epa[0] = 0
     w.epa[1] = 0
+    w.epa[3] = 1
+    if count < 4:
+        return flat_normal(tree, w, pair, count, center)
     for k in range(4):
         add_vertex(w, k)
     middle = scale(0.25, add(add(w.polytope_w[0], w.polytope_w[1]), add(w.polytope_w[2], w.polytope_w[3])))
@@ -79,15 +80,26 @@ def penetration(tree: Array, w: Array, pair: Pair, count: int, size: Scalar, cen
         else:
             add_facet(w, a, b, c, size)
     smooth = is_smooth(pair.core) + is_smooth(pair.other)
-    rounding = ROUNDED_LENGTH * w.grain[0] * size
+    rounding = rounding_of(w, size)
     tolerance = maximum(SMOOTH_FACETS * size, rounding) if smooth > 0 else rounding
-    near = expand(tree, w, pair, tolerance, size)
-    n = w.facet_n[near]
-    take_facet(w, near)
-    best = refined(tree, w, pair, 3, (-n[0], -n[1], -n[2]), size)
+    best = normal_of_facet(tree, w, pair, expand(tree, w, pair, tolerance, size), size)
     if smooth > 0:
         best = other_ways(tree, w, pair, best, size)
     return best
+
+
+@kernel
+def rounding_of(w: Array, size: Scalar) -> Scalar:
+    """Rounding of lengths."""
+    return ROUNDED_LENGTH * w.grain[0] * size
+
+
+@kernel
+def normal_of_facet(tree: Array, w: Array, pair: Pair, near: int, size: Scalar) -> Normal:
+    """The normal of a face, which becomes the simplex."""
+    n = w.facet_n[near]
+    take_facet(w, near)
+    return refined(tree, w, pair, 3, (-n[0], -n[1], -n[2]), size)
 
 
 @kernel
@@ -96,6 +108,7 @@ def expand(tree: Array, w: Array, pair: Pair, tolerance: Scalar, size: Scalar) -
     near = nearest_facet(w)
     for _ in range(MOST_VERTICES - 4):
         n = w.facet_n[near]
+        begin_at(w, w.facet[near, 0])
         beyond = -set_difference(tree, w, pair, (-n[0], -n[1], -n[2]), 4) - n[3]
         if some_below(beyond, tolerance):
             return near
@@ -104,11 +117,19 @@ def expand(tree: Array, w: Array, pair: Pair, tolerance: Scalar, size: Scalar) -
         add_vertex(w, 4)
         open_hole(w, w.epa[0] - 1, near, size)
         if w.epa[1] + w.epa[2] > MOST_FACETS:
+            w.epa[3] = 0
             return nearest_facet(w)
         for k in range(w.epa[2]):
             add_facet(w, w.rim[k, 0], w.rim[k, 1], w.epa[0] - 1, size)
         near = nearest_facet(w)
     return near
+
+
+@kernel
+def begin_at(w: Array, vertex: int) -> None:
+    """Let searches for supports begin at a vertex of the polytope."""
+    w.hint[0] = w.polytope_i[vertex] if w.polytope_i[vertex] >= 0 else 0
+    w.hint[1] = w.polytope_j[vertex] if w.polytope_j[vertex] >= 0 else 0
 
 
 @kernel
@@ -199,15 +220,20 @@ def add_facet(w: Array, a: int, b: int, c: int, size: Scalar) -> None:
     w.facet[k, 0] = a
     w.facet[k, 1] = b
     w.facet[k, 2] = c
-    p = sub(w.polytope_w[b], w.polytope_w[a])
-    q = sub(w.polytope_w[c], w.polytope_w[a])
-    m = cross(p, q)
+    set_facet(w, k, size)
+    w.epa[1] = k + 1
+
+
+@kernel
+def set_facet(w: Array, k: int, size: Scalar) -> None:
+    """The plane of a face."""
+    x = w.polytope_w[w.facet[k, 0]]
+    m = cross(sub(w.polytope_w[w.facet[k, 1]], x), sub(w.polytope_w[w.facet[k, 2]], x))
     area = sqrt(dot(m, m))
     thin = some_below(area, FLAT_DIFFERENCE * FLAT_DIFFERENCE * w.grain[0] * size * size)
     n = scale(1.0 / (1.0 if thin else area), m)
     set_vector(n, w.facet_n[k])
-    w.facet_n[k, 3] = UNBOUNDED if thin else dot(n, w.polytope_w[a])
-    w.epa[1] = k + 1
+    w.facet_n[k, 3] = UNBOUNDED if thin else dot(n, x)
 
 
 @kernel
@@ -258,6 +284,8 @@ def add_rim(w: Array, a: int, b: int) -> None:
         w.rim[count, 0] = a
         w.rim[count, 1] = b
         w.epa[2] = count + 1
+    else:
+        w.epa[3] = 0
 
 
 # The first tetrahedron ------------------------------------------------------------------------------------

@@ -236,24 +236,36 @@ def shared_corners(tree: Array, w: Array, pair: Pair, n: Vector, margin: Scalar)
 def clipped_polygon(w: Array, margin: Scalar) -> int:
     """Clip the second polygon by the edges of the first (Sutherland and Hodgman 1974).
 
-    Places of ``outline[2]`` and ``candidate`` take turns.
+    Edges that are farther from its center than all its corners leave it whole. Places of ``outline[2]`` and
+    ``candidate`` take turns.
     """
     count: int = w.outlines[1]
+    center = (0.0, 0.0)
     for k in range(count):
         for j in range(2):
             w.outline[2, k, j] = w.outline[1, k, j]
+        center = (center[0] + w.outline[1, k, 0], center[1] + w.outline[1, k, 1])
+    center = (center[0] / float(count), center[1] / float(count))
+    square = 0.0
+    for k in range(count):
+        dx = w.outline[1, k, 0] - center[0]
+        dy = w.outline[1, k, 1] - center[1]
+        square = maximum(square, dx * dx + dy * dy)
     corners = w.outlines[0]
     for edge in range(corners):
         x = w.outline[0, edge]
         y = w.outline[0, edge + 1 if edge + 1 < corners else 0]
         # inward normal of the edge: polygons of the first shape go counterclockwise around n
-        u = unit_or((-(y[1] - x[1]), y[0] - x[0], 0.0), (0.0, 0.0, 0.0))[0]
-        least = 0.0
-        for k in range(count):
-            at = w.outline[2, k]
-            least = minimum(least, u[0] * (at[0] - x[0]) + u[1] * (at[1] - x[1]) + margin)
-        if some_below(least, 0.0):
-            count = clipped_by_edge(w, count, x, u, margin)
+        m = (-(y[1] - x[1]), y[0] - x[0], 0.0)
+        inside = m[0] * (center[0] - x[0]) + m[1] * (center[1] - x[1])
+        if some_below(inside, 0.0) or some_below(inside * inside, square * dot(m, m)):
+            u = unit_or(m, (0.0, 0.0, 0.0))[0]
+            least = 0.0
+            for k in range(count):
+                at = w.outline[2, k]
+                least = minimum(least, u[0] * (at[0] - x[0]) + u[1] * (at[1] - x[1]) + margin)
+            if some_below(least, 0.0):
+                count = clipped_by_edge(w, count, x, u, margin)
     for k in range(count):
         at = w.outline[2, k]
         add_candidate(w, k, at[0], at[1], height(w, 0, at[0], at[1]), height(w, 1, at[0], at[1]))

@@ -8,6 +8,7 @@ with ``native=`` (`plans.contacts`).
 from __future__ import annotations
 
 from linkwork.kernels.algorithm import Algorithm, Shape
+from linkwork.kernels.contact.convex.coherence import forget_start
 from linkwork.kernels.contact.convex.fields import FIELD_INTEGERS, FIELD_WORK, field_ball, field_convex
 from linkwork.kernels.contact.convex.pairs import CONVEX_INTEGERS, CONVEX_WORK, convex_convex
 from linkwork.kernels.contact.convex.plane_hull import plane_hull
@@ -33,6 +34,7 @@ def pair_geometry(tree: Array, w: Array, c: int) -> None:
     """Gap, point and frame of the slots of pair ``c``, unless its contact points are given; margins are left out."""
     kind = tree.contact_kind[c]
     if kind == CONVEX_CONVEX or kind == FIELD_CONVEX or kind == FIELD_SPHERE:
+        forget_start(w)
         each_lane(native_pair, tree, w, c)
     elif kind == PLANE_HULL:
         turned = tree.contact_reversed[c]

@@ -28,18 +28,23 @@ OVERLAP = 5
 
 
 @kernel
-def gjk(tree: Array, w: Array, pair: Pair, d: Vector, size: Scalar, limit: Scalar) -> int:
+def gjk(tree: Array, w: Array, pair: Pair, d: Vector, size: Scalar, limit: Scalar, count: int) -> int:
     """Points of the final simplex of two cores, and `OVERLAP` more where the origin is in it; ``near`` and weights.
+
+    It begins with the ``count`` points that the simplex has, or with the point along ``d`` where it has none.
 
     ``d`` is a first direction from the first core to the second, a unit vector, ``size`` a length that rounding is
     measured by. Cores that are farther apart than ``limit``, which is above zero, have 0 points. The distance of smooth
     cores is found to `SMOOTH_DISTANCE` or `MIXED_DISTANCE`.
     """
-    if some_below(limit, set_difference(tree, w, pair, d, 0)):
-        return 0
-    w.simplex_l[0] = 1.0
-    set_vector(w.simplex_w[0], w.nearest)
-    count = 1
+    if count == 0:
+        if some_below(limit, set_difference(tree, w, pair, d, 0)):
+            return 0
+        w.simplex_l[0] = 1.0
+        count = 1
+    elif count == 4:
+        return count + OVERLAP
+    set_vector(weighted(w.simplex_w, w.simplex_l, count), w.nearest)
     slack = 0.0
     if is_smooth(pair.core) + is_smooth(pair.other) > 0:
         slack = (MIXED_DISTANCE if has_faces(pair.core) + has_faces(pair.other) > 0 else SMOOTH_DISTANCE) * size

@@ -16,6 +16,13 @@ from linkwork.kernels.contact.convex.choice import (
     finish_choice,
     start_choice,
 )
+from linkwork.kernels.contact.convex.coherence import (
+    COHERENCE_INTEGERS,
+    POLYTOPE,
+    grown_polytope,
+    keep_start,
+    start_simplex,
+)
 from linkwork.kernels.contact.convex.epa import EPA_INTEGERS, EPA_WORK, penetration
 from linkwork.kernels.contact.convex.faces import FACE_INTEGERS, FACE_WORK, in_first, shared_corners
 from linkwork.kernels.contact.convex.gjk import OVERLAP, gjk
@@ -43,7 +50,7 @@ SMALLER = 1.0001
 """Ratio of squared extents above which the other polygon counts as the smaller one."""
 
 CONVEX_WORK: dict[str, Shape] = SUPPORT_WORK | EPA_WORK | FACE_WORK | CHOICE_WORK | {"within": (1,)}
-CONVEX_INTEGERS: dict[str, Shape] = SUPPORT_INTEGERS | EPA_INTEGERS | FACE_INTEGERS
+CONVEX_INTEGERS: dict[str, Shape] = SUPPORT_INTEGERS | EPA_INTEGERS | FACE_INTEGERS | COHERENCE_INTEGERS
 
 
 @kernel
@@ -100,7 +107,11 @@ def core_normal(tree: Array, w: Array, pair: Pair, center: Vector, size: Scalar,
 
     ``center`` is a direction from the first to the second. Cores that are farther apart than ``limit`` have no simplex.
     """
-    count = gjk(tree, w, pair, center, size, limit)
+    overlap = grown_polytope(tree, w, pair, size)
+    if some_below(overlap.f, UNBOUNDED):
+        return overlap, 3
+    count = gjk(tree, w, pair, center, size, limit, start_simplex(tree, w, pair, size))
+    keep_start(w, pair, count if count < OVERLAP else POLYTOPE)
     if count == 0:
         return Normal((center[0], center[1], center[2]), UNBOUNDED), 0
     if count > OVERLAP:
