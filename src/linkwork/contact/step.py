@@ -120,9 +120,9 @@ class ContactStep(BaseEvaluator):
         meshes: Representation of meshes, as for `ContactGeometry`.
         strict: Whether iterations that do not reach the tolerance are an error, `NotConverged`; else there is a warning
             and `ContactSolution.converged` says so.
-        contact: ``"hard"``, or ``"soft"``: contacts give way as MuJoCo's do, by the numbers of ``soft`` of `ContactPair`.
-            There are rows of what overlaps alone, and no restitution; dampers act after contacts; ``newton`` alone, in
-            native code, without derivatives.
+        contact: ``"hard"``, or ``"soft"``: contacts give way as MuJoCo's do, by the numbers of ``soft`` of
+            `ContactPair`. There are rows of what overlaps alone, and no restitution; dampers act after contacts;
+            ``newton`` alone, in native code, without derivatives.
         wrenches: Frames that external wrenches act on. A call then takes them as ``(..., frames, 6)``, each ``[moment,
             force]`` at the frame's origin in the frame's axes.
         parameters: Parameters of the robot that are inputs, such as ``["contact_friction", "mass"]``, further arguments
