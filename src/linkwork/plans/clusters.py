@@ -68,7 +68,8 @@ CLUSTER_TREE = CONSTRAINED_TREE.extended(
         "cluster_k": ("ncluster_k",),  # rows of K of clusters that are not of pairs
         "cluster_pair": ("ncluster_pairs",),  # pairs with rows in a cluster
         "pair_rows": ("npairs",),  # rows of a pair,
-        "pair_panels": ("npairs",),  # the panels that they make,
+        "pair_turn_rows": ("npairs",),  # those of rotation, which come first,
+        "pair_panels": ("npairs",),  # the panels that all make,
         "pair_place": ("npairs", 2),  # and the place of the first column of each; others' columns in it are zero
         "zero_start": ("nclusters",),  # degrees of freedom of one cluster of which neither supports the other:
         "zero_count": ("nclusters",),  # zeros of its mass matrix
@@ -83,7 +84,7 @@ CLUSTER_TREE = CONSTRAINED_TREE.extended(
     floats={
         "rotor_inertia": ("nv",),  # inertia of its own body about a dependent joint of one degree of freedom
         "row_scale": ("nc",),  # errors of rows times this have no unit
-        "row_unit": ("nc",),  # one over it
+        "place_weight": ("nclusters", "nplaces"),  # their squares by places of rows; zero where there is none
         "joint_unit": ("nv",),  # units of coordinates
     },
 )
@@ -256,15 +257,18 @@ def _output_couplings(tree: Tree, clusters: Sequence[Cluster]) -> dict[str, obje
     }
 
 
-def _row_places(tree: Tree, row_cluster: Integers, rows: Ragged) -> dict[str, object]:
+def _row_places(tree: Tree, row_cluster: Integers, rows: Ragged, row_scale: Floats) -> dict[str, object]:
     """Where rows of clusters are in their columns, by fours: panels of a pair that end with its last row."""
     lines = -(-rows.count // 4)
     place = np.zeros(tree.nc, dtype=np.int64)
-    for start, count in zip(rows.start.tolist(), rows.count.tolist(), strict=True):
-        place[rows.entries[start : start + count]] = np.arange(count)
+    weight = np.zeros((len(lines), 4 * int(lines.max(initial=0))))
+    for c, (start, n) in enumerate(zip(rows.start.tolist(), rows.count.tolist(), strict=True)):
+        of_cluster = rows.entries[start : start + n]
+        place[of_cluster] = np.arange(n)
+        weight[c, :n] = row_scale[of_cluster] ** 2
     of_pairs, in_cluster = set[int](), list[int]()
-    count = np.array([TURN_ROWS[turns] for turns in tree.pair_rotation], dtype=np.int64)
-    count += np.array([SHIFT_ROWS[shifts] for shifts in tree.pair_translation], dtype=np.int64)
+    turns = np.array([TURN_ROWS[turns] for turns in tree.pair_rotation], dtype=np.int64)
+    count = turns + np.array([SHIFT_ROWS[shifts] for shifts in tree.pair_translation], dtype=np.int64)
     places = np.zeros((tree.npairs, 2), dtype=np.int64)
     for p, (row, n) in enumerate(zip(tree.pair_row.tolist(), count.tolist(), strict=True)):
         c = row_cluster[row]
@@ -274,12 +278,14 @@ def _row_places(tree: Tree, row_cluster: Integers, rows: Ragged) -> dict[str, ob
             places[p] = min(place[row], 4 * lines[c] - 4), place[row] + n - 4
     other = [m for m, r in enumerate(tree.k_row.tolist()) if row_cluster[r] >= 0 and r not in of_pairs]
     return {
-        "nplaces": 4 * int(lines.max(initial=0)),
+        "nplaces": weight.shape[1],
+        "place_weight": weight,
         "row_lines": lines,
         "row_place": place,
         "cluster_k": other,
         "cluster_pair": in_cluster,
         "pair_rows": count,
+        "pair_turn_rows": turns,
         "pair_panels": 1 + (count > 4),
         "pair_place": places,
     }
@@ -340,9 +346,8 @@ def cluster_tree(
         ndependent=ndependent,
         row_cluster=row_cluster,
         **_output_couplings(tree, clusters),
-        **_row_places(tree, row_cluster, row_lists),
+        **_row_places(tree, row_cluster, row_lists, 1.0 / dependent.row_units),
         rotor_inertia=rotor_inertia,
         row_scale=1.0 / dependent.row_units,
-        row_unit=dependent.row_units,
         joint_unit=dependent.joint_units,
     )

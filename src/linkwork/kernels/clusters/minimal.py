@@ -219,7 +219,7 @@ def closed_velocities(tree: Array, w: Array, v: Array) -> None:
                 x = 0.0
                 for f in range(tree.ind_start[c], tree.ind_start[c] + tree.ind_count[c]):
                     x = x - w.Kc[tree.ind_dof[f], e] * v[tree.ind_dof[f]]
-                w.k[r] = tree.row_unit[r] * x
+                w.k[r] = x
             solve_dependent(tree, w, c, w.k, v)
 
 
