@@ -118,7 +118,7 @@ def test_every_algorithm_is_well_formed_and_every_kernel_of_the_package_is_part_
     machine = llvm.machine()
     for one in (*ALGORITHMS.values(), *PARAMETRIZED, with_prescribed_rows(ALGORITHMS["lcaba"])):
         llvm.parsed(native.module(one, SCALAR), machine)
-    for name in ("pv", "aba_derivatives", "reduced_step", "euler_reduced_step"):
+    for name in ("pv", "lcaba", "cluster_aba", "aba_derivatives", "reduced_step", "euler_reduced_step"):
         native.module(ALGORITHMS[name], Type("float64", 2))  # lines of four numbers and orders are text in lanes alone
     warp_kernel(rollout("euler", "reduced_step"), "float64", 32)  # products of dense matrices are for warps alone
     entry.module("float64")

@@ -86,6 +86,20 @@ def test_rows_in_closed_form_are_those_one_by_one(seed: int) -> None:
         assert_close(s.multipliers, forces, allowed, scale=float(np.abs(p.k).max()))
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_velocity_errors_of_rows_in_closed_form_are_those_of_the_jacobian(seed: int) -> None:
+    """Those rows have no K; stabilization takes ``J v`` of them from the velocities of bodies."""
+    plain = welded(seed)
+    robot = replace(plain, constraints=tuple(replace(c, time_constant=0.1) for c in plain.constraints))
+    fd = lw.ForwardDynamics(robot, "lcaba")
+    assert fd.program.tree.closed_form.any()
+    p = open_state(robot, np.random.default_rng(seed))
+    found, soft = fd(p.q, p.v, p.tau), lw.ForwardDynamics(robot, "prox_bbo")(p.q, p.v, p.tau)
+    J = lw.Evaluator(robot, "constraint_jacobian")(p.q)
+    assert found.velocity_error == pytest.approx(np.abs(J @ p.v).max(), rel=1e-12)
+    assert_close(found.acceleration, soft.acceleration, 1e-7)
+
+
 @pytest.mark.parametrize("way", ["native", "compile"])
 def test_rows_of_a_weld_may_differ_in_regularization(way: str) -> None:
     robot = welded(1)

@@ -59,13 +59,13 @@ class NativeTime(NamedTuple):
 NATIVE_TIMES: Mapping[str, NativeTime] = MappingProxyType(
     {
         "prox_bbo": NativeTime(
-            Features(0.968, 0.0954, 4.69e-05, 0.043, 0.0), Features(0.0856, 0.0217, 7.74e-05, 0.00659, 0.0)
+            Features(1.04, 0.0998, 5.53e-05, 0.0413, 0.0), Features(0.0672, 0.0248, 9.99e-05, 0.00688, 0.0)
         ),
         "lcaba": NativeTime(
-            Features(0.937, 0.0871, 1.94e-08, 0.0788, 0.0), Features(0.151, 0.0141, 0.000149, 0.0056, 0.0)
+            Features(0.992, 0.0964, 0.0, 0.045, 0.0), Features(0.0627, 0.0279, 3.64e-05, 0.00581, 0.0)
         ),
         "prox_ltl": NativeTime(
-            Features(1.14, 0.0313, 0.000155, 0.0101, 0.000126), Features(0.0365, 0.00283, 0.000115, 0.000449, 0.0006)
+            Features(1.14, 0.0453, 0.000159, 0.0105, 0.000125), Features(0.00617, 0.00825, 0.000175, 0.0, 0.000631)
         ),
     }
 )

@@ -81,6 +81,18 @@ def sum_of_products(x: Vector, y: Vector) -> Scalar:
 
 
 @kernel
+def plus_products(x: Vector, y: Vector, z: Vector) -> Four:
+    """``x + y z``, number by number."""
+    return x[0] + y[0] * z[0], x[1] + y[1] * z[1], x[2] + y[2] * z[2], x[3] + y[3] * z[3]
+
+
+@kernel
+def sum_of(x: Vector) -> Scalar:
+    """The sum of the four numbers."""
+    return (x[0] + x[2]) + (x[1] + x[3])
+
+
+@kernel
 def rotate_panel_about_z(c: Scalar, s: Scalar, K: Array) -> None:
     """Rotate the forces of a panel about z by the angle of ``(c, s)``, in place."""
     for o in range(2):

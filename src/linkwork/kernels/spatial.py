@@ -366,28 +366,9 @@ def subtract_symmetric_product(A: Array, B: Array, H: Array) -> None:
 
 
 @kernel
-def subtract_product(A: Array, B: Array, C: Array) -> None:
-    """``C = C - A B'``."""
-    x = (A[0], A[1], A[2], A[3], A[4], A[5])
-    y = (B[0], B[1], B[2], B[3], B[4], B[5])
-    for j in range(6):
-        for k in range(6):
-            C[j, k] -= x[j] * y[k]
-
-
-@kernel
 def subtract_scaled(x: Scalar, K: Array, f: Array) -> None:
     """``f = f - x K``; all is read before anything is written, so that it can be vectorized."""
     k = (K[0], K[1], K[2], K[3], K[4], K[5])
     old = (f[0], f[1], f[2], f[3], f[4], f[5])
     for j in range(6):
         f[j] = old[j] - k[j] * x
-
-
-@kernel
-def rotate_rows(R: Array, C: Array, X: Array) -> None:
-    """``X = diag(R, R) C``: forces in columns, rotated."""
-    for o in range(2):
-        for j in range(3):
-            for c in range(6):
-                X[3 * o + j, c] = R[j, 0] * C[3 * o, c] + R[j, 1] * C[3 * o + 1, c] + R[j, 2] * C[3 * o + 2, c]

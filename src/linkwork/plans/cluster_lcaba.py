@@ -55,10 +55,7 @@ CLUSTER_LCABA_TREE = CLUSTER_TREE.extended(
         "member_coupling_next": ("nmember_couplings",),  # and the coupling of the member's parent, -1 outside
         "supporting": ("nsupporting",),  # clusters whose joints move penalties, in the order of elimination
         "single_joint": ("nc",),  # 0: rows on joints are local
-        "closed_rotation": ("npairs",),  # penalties in closed form, as in `plans.lcaba`
-        "closed_translation": ("npairs",),
-        "closed_start": ("npairs",),
-        "pair_coupling": ("npairs",),
+        "pair_coupling": ("npairs",),  # of penalties in closed form, as in `plans.lcaba`
         "pair_coupling_transposed": ("npairs",),
         "outer_k": ("nouter",),  # rows of K of the other penalties
         "penalty_row": ("npenalty_rows",),  # rows of penalties
@@ -176,6 +173,7 @@ class _Elimination:
             is_rod=self._rods(),
             single_joint=[0] * tree.nc,
             **self.closed._asdict(),
+            closed_form=self.in_closed_form,
             pair_coupling=[coupling for coupling, _ in pairs],
             pair_coupling_transposed=[transposed for _, transposed in pairs],
             outer_k=outer,

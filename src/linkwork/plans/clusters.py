@@ -17,17 +17,19 @@ from typing import NamedTuple
 import numpy as np
 
 from linkwork.model.arrays import Floats
+from linkwork.model.constraints import SHIFT_ROWS, TURN_ROWS
 from linkwork.model.graphs import DisjointSet, ancestors
 from linkwork.model.joints import DOF, PRISMATIC, SPHERICAL
 from linkwork.model.model import Model
 from linkwork.plans.constraints import CONSTRAINED_TREE, constrained_tree
-from linkwork.plans.layout import ragged
+from linkwork.plans.layout import Integers, Ragged, ragged
 from linkwork.plans.tree import LOCAL, Tree
 
 CLUSTER_TREE = CONSTRAINED_TREE.extended(
     "clusters",
     sizes=(
         *("nclusters", "nmembers", "nind", "ndep", "ncluster_rows", "nzero"),
+        *("nplaces", "ncluster_k", "ncluster_pairs"),
         *("ncluster_outputs", "nwide", "nblocks", "ncoupled_bodies", "noutput_pairs"),
     ),
     integers={
@@ -61,6 +63,14 @@ CLUSTER_TREE = CONSTRAINED_TREE.extended(
         "cluster_row_start": ("nclusters",),  # rows of the constraints in a cluster
         "cluster_row_count": ("nclusters",),
         "cluster_row": ("ncluster_rows",),
+        "row_lines": ("nclusters",),  # lines of four that these rows fill
+        "row_place": ("nc",),  # the place of a row among those of its cluster
+        "cluster_k": ("ncluster_k",),  # rows of K of clusters that are not of pairs
+        "cluster_pair": ("ncluster_pairs",),  # pairs with rows in a cluster
+        "pair_rows": ("npairs",),  # rows of a pair,
+        "pair_turn_rows": ("npairs",),  # those of rotation, which come first,
+        "pair_panels": ("npairs",),  # the panels that all make,
+        "pair_place": ("npairs", 2),  # and the place of the first column of each; others' columns in it are zero
         "zero_start": ("nclusters",),  # degrees of freedom of one cluster of which neither supports the other:
         "zero_count": ("nclusters",),  # zeros of its mass matrix
         "zero_first": ("nzero",),
@@ -74,6 +84,7 @@ CLUSTER_TREE = CONSTRAINED_TREE.extended(
     floats={
         "rotor_inertia": ("nv",),  # inertia of its own body about a dependent joint of one degree of freedom
         "row_scale": ("nc",),  # errors of rows times this have no unit
+        "place_weight": ("nclusters", "nplaces"),  # their squares by places of rows; zero where there is none
         "joint_unit": ("nv",),  # units of coordinates
     },
 )
@@ -246,6 +257,40 @@ def _output_couplings(tree: Tree, clusters: Sequence[Cluster]) -> dict[str, obje
     }
 
 
+def _row_places(tree: Tree, row_cluster: Integers, rows: Ragged, row_scale: Floats) -> dict[str, object]:
+    """Where rows of clusters are in their columns, by fours: panels of a pair that end with its last row."""
+    lines = -(-rows.count // 4)
+    place = np.zeros(tree.nc, dtype=np.int64)
+    weight = np.zeros((len(lines), 4 * int(lines.max(initial=0))))
+    for c, (start, n) in enumerate(zip(rows.start.tolist(), rows.count.tolist(), strict=True)):
+        of_cluster = rows.entries[start : start + n]
+        place[of_cluster] = np.arange(n)
+        weight[c, :n] = row_scale[of_cluster] ** 2
+    of_pairs, in_cluster = set[int](), list[int]()
+    turns = np.array([TURN_ROWS[turns] for turns in tree.pair_rotation], dtype=np.int64)
+    count = turns + np.array([SHIFT_ROWS[shifts] for shifts in tree.pair_translation], dtype=np.int64)
+    places = np.zeros((tree.npairs, 2), dtype=np.int64)
+    for p, (row, n) in enumerate(zip(tree.pair_row.tolist(), count.tolist(), strict=True)):
+        c = row_cluster[row]
+        if c >= 0:
+            in_cluster.append(p)
+            of_pairs |= set(range(row, row + n))
+            places[p] = min(place[row], 4 * lines[c] - 4), place[row] + n - 4
+    other = [m for m, r in enumerate(tree.k_row.tolist()) if row_cluster[r] >= 0 and r not in of_pairs]
+    return {
+        "nplaces": weight.shape[1],
+        "place_weight": weight,
+        "row_lines": lines,
+        "row_place": place,
+        "cluster_k": other,
+        "cluster_pair": in_cluster,
+        "pair_rows": count,
+        "pair_turn_rows": turns,
+        "pair_panels": 1 + (count > 4),
+        "pair_place": places,
+    }
+
+
 def cluster_tree(
     mechanism: Model,
     frames: Sequence[str],
@@ -301,6 +346,7 @@ def cluster_tree(
         ndependent=ndependent,
         row_cluster=row_cluster,
         **_output_couplings(tree, clusters),
+        **_row_places(tree, row_cluster, row_lists, 1.0 / dependent.row_units),
         rotor_inertia=rotor_inertia,
         row_scale=1.0 / dependent.row_units,
         joint_unit=dependent.joint_units,

@@ -71,6 +71,7 @@ CONSTRAINED_TREE = TREE.extended(
         "pose_parent": ("nposes",),  # and the pose of its parent
         "k_body": ("nk",),  # the body of each row of K
         "k_row": ("nk",),  # the row of the constraint that it is a part of
+        "closed_form": ("nc",),  # 1 for rows of pairs that LCABA sums in closed form, without K (`plans.lcaba`)
         "pair_turned": ("npairs",),  # 1 where the axes of a pair are not those of its first body
         "pair_rotation": ("npairs",),  # which rotations a pair of frames leaves free, as `Pair.turns`
         "pair_translation": ("npairs",),  # which translations, as `Pair.shifts`
@@ -81,6 +82,9 @@ CONSTRAINED_TREE = TREE.extended(
         "pair_second_k": ("npairs",),
         "pair_first_pose": ("npairs",),  # and their bodies' poses
         "pair_second_pose": ("npairs",),
+        "closed_rotation": ("npairs",),  # 1 where rows of rotation are in closed form,
+        "closed_translation": ("npairs",),  # rows of translation,
+        "closed_start": ("npairs",),  # of which this is the first
         "term_row": ("nterms",),  # the row of each term of a coupling, and where its joint stands
         "term_q": ("nterms",),  # (-1: a term of the velocity alone)
         "term_v": ("nterms",),
@@ -132,6 +136,9 @@ CONSTRAINED_TREE = TREE.extended(
 """A mechanism with its constraints."""
 
 
+CLOSED = ("closed_rotation", "closed_translation", "closed_start")
+"""Fields of pairs in closed form: see `plans.lcaba.ClosedForms`."""
+
 MORE_POSES = 1.5
 """Number of times as many poses constraints may have for roots of their own: fewer joints are between a root and a
 body, and loops in a plane stay in it."""
@@ -168,7 +175,9 @@ class _ConstraintTables:
         self.body_of_dof = body_of_dof(tree)
         self.frames: list[tuple[int, Placement]] = []
         names = CONSTRAINED_TREE.shapes.keys() - TREE.shapes.keys()
-        self.columns: dict[str, list[Any]] = {name: [] for name in names - {"row_value", "kp", "kd"}}
+        self.columns: dict[str, list[Any]] = {
+            name: [] for name in names - {"closed_form", *CLOSED, "row_value", "kp", "kd"}
+        }
         self.row_value = np.zeros(mechanism.nc)
         self.supports: list[set[int]] = []
         self.posed: list[tuple[str, int, int]] = []
@@ -209,6 +218,8 @@ class _ConstraintTables:
             frame_position=merged(
                 [*tree.frame_position, *(rounded(at.position, length) for at in places)], length, tree.p
             ),
+            closed_form=[0] * mechanism.nc,
+            **{name: [0] * len(self.columns["pair_row"]) for name in CLOSED},
             row_value=self.row_value,
             kp=np.repeat([kp for (kp, _), _ in gains], [n for _, n in gains]),
             kd=np.repeat([kd for (_, kd), _ in gains], [n for _, n in gains]),

@@ -55,9 +55,6 @@ LCABA_TREE = CONSTRAINED_TREE.extended(
         "row_k_start": ("nc",),  # rows of K of a row: first and count
         "row_k_count": ("nc",),
         "row_k": ("nrow_k",),
-        "closed_rotation": ("npairs",),  # 1 where rows of rotation of a pair are summed in closed form,
-        "closed_translation": ("npairs",),  # rows of translation,
-        "closed_start": ("npairs",),  # of which this is the first
         "pair_coupling": ("npairs",),  # the coupling of its bodies; -1 where one of them is the world
         "pair_coupling_transposed": ("npairs",),  # 1 where that coupling has the second body's rows
         "outer_k": ("nouter",),  # the other rows of K, whose outer products are summed one by one
@@ -90,7 +87,7 @@ def lcaba_tree_of_compliances(
 
 def has_closed_forms(layout: Layout) -> bool:
     """Whether plans of a layout sum rows of pairs in closed form."""
-    return "closed_rotation" in layout.shapes
+    return "pair_coupling" in layout.shapes
 
 
 def any_regularization(tree: Tree) -> Tree:
@@ -103,8 +100,8 @@ def any_regularization(tree: Tree) -> Tree:
     numbers = {pair: number for number, pair in enumerate(pairs)}
     initial = initial_couplings(outer, tree.k_body.tolist(), tree.k_row.tolist(), numbers)
     none = [0] * tree.npairs
-    values = {"closed_rotation": none, "closed_translation": none, "outer_k": outer, **initial}
-    arrays = {name: np.array(value, dtype=np.int64) for name, value in values.items()}
+    values = {"closed_rotation": none, "closed_translation": none, "closed_form": [0] * tree.nc, "outer_k": outer}
+    arrays = {name: np.array(value, dtype=np.int64) for name, value in (values | initial).items()}
     return tree._replace(nouter=len(outer), ninitial=len(initial["initial_a"]), **arrays)
 
 
@@ -293,6 +290,7 @@ class _Elimination:
             coupling_first=[first for first, _ in self.couplings],
             coupling_second=[second for _, second in self.couplings],
             **self.closed._asdict(),
+            closed_form=self.in_closed_form,
             **initial_couplings(outer, rows.k_body, rows.k_row, self.couplings),
             **rows._asdict(),
         )

@@ -240,21 +240,25 @@ class Instructions:
     @property
     def line_type(self) -> str:
         """A vector of four floats."""
-        return f"<{LINE} x {self.unit.t.scalar}>"
+        return self.vector_type(LINE)
+
+    def vector_type(self, n: int) -> str:
+        """A vector of so many floats."""
+        return f"<{n} x {self.unit.t.scalar}>"
 
     def vector(self, names: tuple[str, ...]) -> str:
-        """Four floats as a vector."""
+        """Floats as a vector."""
         known = self._vectors.get(names)
         if known is not None:
             return known
-        vector = "poison"
+        vector, t = "poison", self.vector_type(len(names))
         for k, name in enumerate(names):
-            vector = self.made(f"insertelement {self.line_type} {vector}, {self.unit.t.scalar} {name}, i32 {k}")
+            vector = self.made(f"insertelement {t} {vector}, {self.unit.t.scalar} {name}, i32 {k}")
         return vector
 
-    def entries(self, vector: str) -> tuple[str, ...]:
-        """A vector as four floats, which are known to be its entries."""
-        names = tuple(self.made(f"extractelement {self.line_type} {vector}, i32 {k}") for k in range(LINE))
+    def entries(self, vector: str, n: int = LINE) -> tuple[str, ...]:
+        """A vector as floats, which are known to be its entries."""
+        names = tuple(self.made(f"extractelement {self.vector_type(n)} {vector}, i32 {k}") for k in range(n))
         self._vectors[names] = vector
         return names
 

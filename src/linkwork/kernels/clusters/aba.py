@@ -70,7 +70,6 @@ CLUSTERED: dict[str, Shape] = EXPLICIT | {
     "DUc": ("nwide", 6),
     "IAc": ("nblocks", 6, 6),
     "X": (6, 6),
-    "X2": (6, 6),
     "fc": (6,),
     "uc": ("nv",),
 }

@@ -23,6 +23,7 @@ and those of `cluster_aba` and `lcaba`. Cost: that of both.
 from __future__ import annotations
 
 from linkwork.kernels.algorithm import Algorithm, Shape
+from linkwork.kernels.block_rows import row, subtract_product
 from linkwork.kernels.clusters.aba import (
     CLUSTERED,
     articulate_cluster,
@@ -66,7 +67,7 @@ from linkwork.kernels.constrained.problem import (
 from linkwork.kernels.elementary import maximum
 from linkwork.kernels.joints import axis_of, dof_of
 from linkwork.kernels.scalar import Array, kernel, where
-from linkwork.kernels.spatial import subtract_product, subtract_symmetric_product
+from linkwork.kernels.spatial import subtract_symmetric_product
 from linkwork.kernels.thresholds import CLUSTER_PIVOT, DISABLED, STAGNATION
 from linkwork.kernels.tree.aba import eliminate, inertia_to_parent
 from linkwork.model.joints import HELICAL
@@ -151,7 +152,7 @@ def eliminate_cluster_couplings(tree: Array, w: Array, c: int) -> None:
         for y in range(x + 1, count):
             fill = w.Hij[tree.fill[tree.fill_start[e] + y - x - 1]]
             for a in range(n):
-                subtract_product(w.C[o + a], w.DC[tree.C_start[first + y] + a], fill)
+                subtract_product(w.C[o + a], row(w.DC, tree.C_start[first + y] + a), fill)
         if h > 0:
             for j in range(6):
                 for k in range(6):

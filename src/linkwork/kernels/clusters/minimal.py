@@ -214,11 +214,11 @@ def closed_velocities(tree: Array, w: Array, v: Array) -> None:
     """``v_d = -N^-1 Kd' W Ki y`` after `close_loops`."""
     for c in range(tree.nclusters):
         if tree.dep_count[c] > 0:
-            for e in range(tree.cluster_row_start[c], tree.cluster_row_start[c] + tree.cluster_row_count[c]):
-                r = tree.cluster_row[e]
+            for e in range(tree.cluster_row_count[c]):
+                r = tree.cluster_row[tree.cluster_row_start[c] + e]
                 x = 0.0
                 for f in range(tree.ind_start[c], tree.ind_start[c] + tree.ind_count[c]):
-                    x = x - w.Kc[r, tree.ind_dof[f]] * v[tree.ind_dof[f]]
+                    x = x - w.Kc[tree.ind_dof[f], e] * v[tree.ind_dof[f]]
                 w.k[r] = x
             solve_dependent(tree, w, c, w.k, v)
 

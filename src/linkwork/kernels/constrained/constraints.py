@@ -17,6 +17,7 @@ Cost: linear in the joints that support the constraints; of the Jacobian O(m d),
 from __future__ import annotations
 
 from linkwork.kernels.algorithm import Algorithm, Shape
+from linkwork.kernels.constrained.pair_springs import subtract_pair_motion
 from linkwork.kernels.constrained.rows import (
     com_bias,
     com_rows,
@@ -33,7 +34,7 @@ from linkwork.kernels.constrained.tendon_couplings import TENDON_CLOSURE, tendon
 from linkwork.kernels.functions import motion_forward, tape_forward, tape_reverse, tape_second_rates
 from linkwork.kernels.joints import axis_of, dof_of, rotate_to_parent
 from linkwork.kernels.scalar import Array, kernel
-from linkwork.kernels.spatial import add, angular, cross, dot, linear, set_angular, set_linear, set_vector
+from linkwork.kernels.spatial import add, angular, cross, dot, linear, scale, set_angular, set_linear, set_vector
 from linkwork.kernels.tree.kinematics import (
     ACCELERATION,
     MOTION,
@@ -242,9 +243,16 @@ def constraint_velocities(tree: Array, w: Array, q: Array, v: Array, out: Array)
     for t in range(tree.nterms):
         out[tree.term_row[t]] += w.dphi[t] * v[tree.term_v[t]]
     for m in range(tree.nk_link):
-        i = tree.k_body[m]
-        K = w.K[m]
-        out[tree.k_row[m]] += dot(angular(K), w.omega[i]) + dot(linear(K), w.u[i])
+        if tree.closed_form[tree.k_row[m]] == 0:
+            i = tree.k_body[m]
+            K = w.K[m]
+            out[tree.k_row[m]] += dot(angular(K), w.omega[i]) + dot(linear(K), w.u[i])
+    for p in range(tree.npairs):
+        i = tree.frame_body[tree.pair_first[p]]
+        j = tree.frame_body[tree.pair_second[p]]
+        A = scale(-1.0, w.omega[i]), scale(-1.0, w.u[i])
+        B = scale(-1.0, w.omega[j]), scale(-1.0, w.u[j])
+        subtract_pair_motion(tree, w, p, A, B, out)
 
 
 @kernel

@@ -19,7 +19,7 @@ unbalanced ones too (`lcaba_refine`); those before change accelerations by the r
 | mu      | penalty of each row, ``1 / R``                                                          |
 | tau     | joint torques, with the forces of rows on a single joint                                |
 | f0      | bias forces of ``qdd = 0``                                                              |
-| X, X2   | scratch: coupling inertias on the way to the parent, or of a pair                       |
+| X       | scratch: coupling inertias on the way to the parent, or of a pair                       |
 
 Multipliers have the sign of ``M a + c = tau + J' lambda``, opposite to the paper's.
 Cost: O(n + m + m_c^2 n), with m_c the largest number of neighbors.
@@ -39,9 +39,11 @@ from linkwork.kernels.constrained.problem import (
     Settings,
     clear_forces,
     copy_rows,
+    ends_by_stagnation,
     first_forward_sweep,
     force_residual,
     forward_view,
+    relative_change,
     relative_residual,
     remove_internal_forces,
     residual_norm,
@@ -49,7 +51,7 @@ from linkwork.kernels.constrained.problem import (
 )
 from linkwork.kernels.elementary import maximum
 from linkwork.kernels.joints import axis_of, dof_of
-from linkwork.kernels.scalar import Array, Scalar, kernel, where
+from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, where
 from linkwork.kernels.spatial import (
     angular,
     dot,
@@ -278,8 +280,10 @@ def lcaba_refine(tree: Array, w: Array, problem: Problem, result: Result) -> Non
     result.progress[0] = residual_progress(tree, w, problem.settings, w.error, result.residual)
     result.iterations[0] += 1.0
     if tree.has_redundant_rows != 0:
-        next_change(tree, w, result)
-        remove_internal_forces(tree, w, problem, w.k, w.error, result)
+        ended = ends_by_stagnation(problem.settings, result, relative_change(tree, w, problem, result))
+        if any_below(-ended, -0.5):
+            next_change(tree, w, result)
+            remove_internal_forces(tree, w, problem, w.k, w.error, result)
 
 
 @kernel

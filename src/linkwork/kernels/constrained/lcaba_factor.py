@@ -11,7 +11,7 @@ eliminated in the order of `plans.lcaba`, and those that are coupled to link i t
 | Hij     | coupling inertia ``H_ij`` of two links; rows for the one that is eliminated first       |
 | SH, DSH | ``S' H_ij`` and ``D^-1 S' H_ij``                                                        |
 | mu      | penalty of each row, ``1 / R``                                                          |
-| X, X2   | scratch: coupling inertias on the way to the parent, or of a pair                       |
+| X       | scratch: coupling inertias on the way to the parent, or of a pair                       |
 
 Cost: O(n + m + m_c^2 n), with m_c the largest number of neighbors.
 """
@@ -19,6 +19,22 @@ Cost: O(n + m + m_c^2 n), with m_c the largest number of neighbors.
 from __future__ import annotations
 
 from linkwork.kernels.algorithm import Shape
+from linkwork.kernels.block_rows import (
+    NO_ROW,
+    add_block,
+    clear_block,
+    copy_block,
+    rotate_rows,
+    rotate_rows_about_z,
+    row,
+    row_minus_scaled,
+    row_plus_scaled,
+    scaled_row,
+    set_row,
+    shift_rows,
+    solve_ldl_rows,
+    subtract_product,
+)
 from linkwork.kernels.constrained.pair_springs import add_pair_inertias
 from linkwork.kernels.constrained.rows import axis as unit_axis
 from linkwork.kernels.joints import axis_of, dof_of, moves_along, rotate_to_parent
@@ -27,18 +43,15 @@ from linkwork.kernels.spatial import (
     add_outer_product,
     add_outer_square,
     cross,
-    rotate_rows,
     scale,
     set_angular,
     set_linear,
-    subtract_product,
     subtract_symmetric_product,
 )
 from linkwork.kernels.tree.aba import (
     eliminate,
     inertia_to_parent,
     init_rigid_inertias,
-    solve_ldl_rows,
 )
 from linkwork.model.joints import FREE, HELICAL, PRISMATIC, SPHERICAL
 
@@ -50,7 +63,6 @@ SPRINGS: dict[str, Shape] = {
     "tau": ("nv",),
     "f0": ("n", 6),
     "X": (6, 6),
-    "X2": (6, 6),
 }
 
 
@@ -94,9 +106,7 @@ def init_augmented_inertias(tree: Array, w: Array, R: Array) -> None:
         if tree.single_joint[r] != 0:
             w.joint_inertia[tree.term_v[t]] += w.mu[r] * (w.dphi[t] * w.dphi[t])
     for c in range(tree.ncouplings):
-        for j in range(6):
-            for k in range(6):
-                w.Hij[c, j, k] = 0.0
+        clear_block(w.Hij[c])
     for e in range(tree.ninitial):
         c = tree.initial_coupling[e]
         i = tree.k_body[tree.initial_a[e]]
@@ -131,16 +141,16 @@ def eliminate_couplings(tree: Array, w: Array, i: int) -> None:
         T = w.DSH[e]
         if kind > HELICAL:
             for k in range(dof):
-                for c in range(6):
-                    U[k, c] = C[axis_of(kind, k), c]
-                    T[k, c] = U[k, c]
+                x = row(C, axis_of(kind, k))
+                set_row(x, U, k)
+                set_row(x, T, k)
             solve_ldl_rows(dof, w.L[i], T)
         else:
-            for c in range(6):
-                U[0, c] = C[axis, c]
-                if kind == HELICAL:
-                    U[0, c] += tree.pitch[i] * C[5, c]
-                T[0, c] = U[0, c] * w.D[i]
+            if kind == HELICAL:
+                set_row(row_plus_scaled(row(C, axis), tree.pitch[i], row(C, 5)), U, 0)
+            else:
+                set_row(row(C, axis), U, 0)
+            set_row(scaled_row(w.D[i], row(U, 0)), T, 0)
     for a in range(n):
         e = o + a
         H = w.H[tree.neighbor_body[e]]
@@ -149,7 +159,7 @@ def eliminate_couplings(tree: Array, w: Array, i: int) -> None:
         for b in range(a + 1, n):
             C = w.Hij[tree.fill[tree.fill_start[e] + b - a - 1]]
             for k in range(dof):
-                subtract_product(w.SH[e, k], w.DSH[o + b, k], C)
+                subtract_product(w.SH[e, k], row(w.DSH[o + b], k), C)
     if h > 0:
         couplings_to_parent(tree, w, i)
 
@@ -164,20 +174,17 @@ def couplings_to_parent(tree: Array, w: Array, i: int) -> None:
     for e in range(tree.neighbor_start[i], tree.neighbor_start[i] + tree.neighbor_count[i]):
         C = w.Hij[tree.neighbor_coupling[e]]
         U = w.SH[e]
-        for c in range(6):
+        for j in range(6):
             if kind > HELICAL:
-                for j in range(6):
-                    if tree.has_armature[i] != 0 or moves_along(kind, j) == 0:
-                        for k in range(dof):
-                            C[j, c] -= w.Y[i, j, k] * U[k, c]
-                    else:
-                        C[j, c] = 0.0
+                if tree.has_armature[i] != 0 or moves_along(kind, j) == 0:
+                    for k in range(dof):
+                        set_row(row_minus_scaled(row(C, j), w.Y[i, j, k], row(U, k)), C, j)
+                else:
+                    set_row(NO_ROW, C, j)
+            elif j != axis or kind == HELICAL or tree.has_armature[i] != 0:
+                set_row(row_minus_scaled(row(C, j), w.V[i, j], row(U, 0)), C, j)
             else:
-                for j in range(6):
-                    if j != axis or kind == HELICAL or tree.has_armature[i] != 0:
-                        C[j, c] -= w.V[i, j] * U[0, c]
-                    else:
-                        C[j, c] = 0.0
+                set_row(NO_ROW, C, j)
         force_columns_to_parent(tree, w, i, C, w.X)
         coupling_to_parent(tree, w, h, e)
 
@@ -198,43 +205,25 @@ def coupling_to_parent(tree: Array, w: Array, h: int, e: int) -> None:
             for k in range(6):
                 P[k, j] += X[j, k]
     else:
-        P = w.Hij[coupling]
-        for j in range(6):
-            for k in range(6):
-                P[j, k] += X[j, k]
+        add_block(X, w.Hij[coupling])
 
 
 @kernel
 def force_columns_to_parent(tree: Array, w: Array, i: int, C: Array, X: Array) -> None:
     """``X = p(i)X*i C``: the columns of ``C`` are forces on link ``i``; row by row, all columns at once."""
     kind = tree.kind[i]
-    r = w.r[i]
     if kind == SPHERICAL or kind == FREE:
         rotate_rows(w.R[i], C, X)
-    else:
-        if kind == PRISMATIC:
-            for j in range(6):
-                for c in range(6):
-                    X[j, c] = C[j, c]
-        else:
-            cos = w.cos[i]
-            sin = w.sin[i]
-            for c in range(6):
-                X[0, c] = cos * C[0, c] - sin * C[1, c]
-                X[1, c] = sin * C[0, c] + cos * C[1, c]
-                X[2, c] = C[2, c]
-                X[3, c] = cos * C[3, c] - sin * C[4, c]
-                X[4, c] = sin * C[3, c] + cos * C[4, c]
-                X[5, c] = C[5, c]
+    elif kind == PRISMATIC:
         if tree.has_rotation[i] != 0:
-            for j in range(6):
-                for c in range(6):
-                    w.X2[j, c] = X[j, c]
-            rotate_rows(tree.P[i], w.X2, X)
-    for c in range(6):
-        X[0, c] += r[1] * X[5, c] - r[2] * X[4, c]
-        X[1, c] += r[2] * X[3, c] - r[0] * X[5, c]
-        X[2, c] += r[0] * X[4, c] - r[1] * X[3, c]
+            rotate_rows(tree.P[i], C, X)
+        else:
+            copy_block(C, X)
+    else:
+        rotate_rows_about_z(w.cos[i], w.sin[i], C, X)
+        if tree.has_rotation[i] != 0:
+            rotate_rows(tree.P[i], X, X)
+    shift_rows(w.r[i], X)
 
 
 @kernel

@@ -146,21 +146,30 @@ def apply_pair_force(tree: Array, w: Array, p: int, forces: Array) -> None:
 
 @kernel
 def pair_residual(tree: Array, w: Array, p: int, residual: Array) -> None:
-    """``residual -= K a`` of a pair in closed form: the acceleration of B less that of A, in the axes of A."""
-    a = tree.pair_first[p]
-    b = tree.pair_second[p]
-    A = w.a[tree.frame_body[a]]
-    B = w.a[tree.frame_body[b]]
-    r = tree.pair_row[p]
+    """``residual -= K a`` of the rows of a pair that are in closed form."""
+    A = w.a[tree.frame_body[tree.pair_first[p]]]
+    B = w.a[tree.frame_body[tree.pair_second[p]]]
+    subtract_pair_motion(tree, w, p, (angular(A), linear(A)), (angular(B), linear(B)), residual)
+
+
+@kernel
+def subtract_pair_motion(
+    tree: Array, w: Array, p: int, A: tuple[Vector, Vector], B: tuple[Vector, Vector], rows: Array
+) -> None:
+    """``rows -= K a`` of a pair in closed form: the motion of B less that of A, in the axes of A.
+
+    ``A`` and ``B`` are accelerations of the two bodies, or velocities: angular and linear.
+    """
+    first = tree.pair_row[p]
     F = tree.pair_frame[p]
     if tree.closed_rotation[p] != 0:
-        x = sub(rotate(w.G[p], angular(B)), angular(A))
+        x = sub(rotate(w.G[p], B[0]), A[0])
         x = add(scale(w.orientation[p, 0], x), cross(x, orientation_vector(w, p)))
-        subtract_at(rotate_inverse(F, x), residual, r)
+        subtract_at(rotate_inverse(F, x), rows, first)
     if tree.closed_translation[p] != 0:
-        x = rotate(w.G[p], add(linear(B), cross(angular(B), tree.frame_position[b])))
-        x = sub(x, add(linear(A), cross(angular(A), tree.pair_lever[p])))
-        subtract_at(rotate_inverse(F, x), residual, r + tree.closed_start[p])
+        x = rotate(w.G[p], add(B[1], cross(B[0], tree.frame_position[tree.pair_second[p]])))
+        x = sub(x, add(A[1], cross(A[0], tree.pair_lever[p])))
+        subtract_at(rotate_inverse(F, x), rows, first + tree.closed_start[p])
 
 
 @kernel

@@ -301,6 +301,22 @@ def relative_gap_squared(settings: Settings, result: Result) -> Scalar:
 
 
 @kernel
+def relative_change(tree: Array, w: Array, problem: Problem, result: Result) -> Scalar:
+    """Change of the residual in the last iteration as a part of it: ``s^2 / R`` of rows that contradict each other."""
+    square = 0.0
+    for r in range(tree.nc):
+        y = where(problem.R[r], DISABLED, result.residual[r], 0.0)
+        square = maximum(square, problem.settings.row_inertia[r] * (y * y))
+    return sqrt(w.residual_scale[1] / where(0.0, square, square, 1.0))
+
+
+@kernel
+def ends_by_stagnation(settings: Settings, result: Result, change: Scalar) -> Scalar:
+    """One where iterations end because the residual, whose `relative_change` this is, stays as it is; else zero."""
+    return where(settings.tolerance, result.progress[0], 0.0, where(change, stagnation(settings), 1.0, 0.0))
+
+
+@kernel
 def remove_internal_forces(
     tree: Array, w: Array, problem: Problem, force: Array, change: Array, result: Result
 ) -> None:
@@ -317,12 +333,10 @@ def remove_internal_forces(
     each other but are weak, iterations have not converged: ``progress`` says so.
     """
     settings = problem.settings
-    square = 0.0
     along = 0.0
     growth = 0.0
     for r in range(tree.nc):
         y = where(problem.R[r], DISABLED, result.residual[r], 0.0)
-        square = maximum(square, settings.row_inertia[r] * (y * y))
         along = along + y * result.multipliers[r]
         growth = growth + y * (y / problem.R[r])
     moved = 0.0
@@ -330,11 +344,11 @@ def remove_internal_forces(
         moved = moved + w.da[k] * w.da[k] / settings.mobility[k]
     # internal forces are orthogonal to all others, rows being weighed by R: n from multipliers = n residual / R + ...
     n = along / where(0.0, growth, growth, 1.0)
-    part = sqrt(w.residual_scale[1] / where(0.0, square, square, 1.0))  # s^2 / R
+    part = relative_change(tree, w, problem, result)
     gap = relative_gap_squared(settings, result)
     redundant = where(gap, NEARLY_CLOSED * NEARLY_CLOSED, 1.0, where(part, DEPENDENT_CHANGE, 1.0, 0.0))
     left = where(0.5, redundant, 0.5 * (n - 1.0) * part, 1.0) * n * relative_residual(w, moved)
-    ended = where(settings.tolerance, result.progress[0], 0.0, where(part, stagnation(settings), 1.0, 0.0))
+    ended = ends_by_stagnation(settings, result, part)
     n = ended * redundant * where(INTERNAL_ACCELERATION, left, 0.0, n)
     result.progress[0] = maximum(result.progress[0], ended * where(INTERNAL_ACCELERATION, left, left, 0.0))
     for k in range(tree.nv):

@@ -35,6 +35,7 @@ Cost: O(n + m).
 from __future__ import annotations
 
 from linkwork.kernels.algorithm import Algorithm, Shape
+from linkwork.kernels.block_rows import solve_ldl_rows
 from linkwork.kernels.constrained.problem import (
     INPUTS,
     OUTPUTS,
@@ -75,7 +76,6 @@ from linkwork.kernels.tree.aba import (
     joint_acceleration,
     solve_joint_acceleration,
     solve_ldl,
-    solve_ldl_rows,
     whole_inertia_to_parent,
 )
 from linkwork.kernels.tree.rnea import force_to_parent

@@ -155,7 +155,7 @@ def half_tilt(b: Vector) -> tuple[Scalar, Scalar, Scalar]:
 
 @kernel
 def pair_rows(tree: Array, w: Array, p: int, error: Array) -> None:
-    """Position errors of a pair and its rows of K."""
+    """Position errors of a pair and its rows of K, but for those that are summed in closed form."""
     relative_pose(tree, w, p)
     set_orientation(tree, w, p)
     o = tree.pair_row[p]
@@ -169,9 +169,10 @@ def pair_rows(tree: Array, w: Array, p: int, error: Array) -> None:
     if rotation == NO_TURN:  # e = 2 sin(angle / 2) axis; its rate is (w spin + spin x e / 2)
         set_at(scale(2.0, rotate_inverse(F, b)), error, o)
         c = w.orientation[p, 0]
-        for j in range(3):
-            axis = column(F, j)
-            set_pair_row(tree, w, p, j, add(scale(c, axis), cross(b, axis)), zero, lever)
+        if tree.closed_rotation[p] == 0:
+            for j in range(3):
+                axis = column(F, j)
+                set_pair_row(tree, w, p, j, add(scale(c, axis), cross(b, axis)), zero, lever)
         k = 3
     elif rotation == ABOUT_Z:  # e = h (-b1, b0, 0), with b the axis of B: 2 sin(angle / 2) about z x b
         h, half, e = half_tilt(b)
@@ -197,9 +198,10 @@ def pair_rows(tree: Array, w: Array, p: int, error: Array) -> None:
     elif translation != ANY_SHIFT:
         d = rotate_inverse(F, w.d[p])
         if translation == MEET:
-            for j in range(3):
-                error[o + k + j] = d[j]
-                set_pair_row(tree, w, p, k + j, zero, column(F, j), lever)
+            set_at(d, error, o + k)
+            if tree.closed_translation[p] == 0:
+                for j in range(3):
+                    set_pair_row(tree, w, p, k + j, zero, column(F, j), lever)
         elif translation == ON_LINE:
             for j in range(2):
                 error[o + k + j] = d[j]

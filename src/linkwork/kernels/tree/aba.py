@@ -131,22 +131,6 @@ def solve_ldl(n: int, L: Array, x: Array) -> None:
 
 
 @kernel
-def solve_ldl_rows(n: int, L: Array, T: Array) -> None:
-    """``T = (L D L')^-1 T`` with the factor of `factorize_ldl`, six columns at once."""
-    for j in range(n):
-        for k in range(j):
-            for c in range(6):
-                T[j, c] -= L[j, k] * T[k, c]
-    for j in range(n):
-        for c in range(6):
-            T[j, c] *= L[j, j]
-    for j in range(n - 1, -1, -1):
-        for k in range(j + 1, n):
-            for c in range(6):
-                T[j, c] -= L[k, j] * T[k, c]
-
-
-@kernel
 def eliminate_multi_dof(tree: Array, w: Array, i: int) -> None:
     """Joint with several degrees of freedom, S a selection of unit axes; ``Y = U D^-1``."""
     kind = tree.kind[i]
