@@ -47,7 +47,7 @@ def parsed(text: str) -> tuple[dict[str, Function], dict[str, np.ndarray[Any, An
     Args:
         text: The module.
     """
-    functions, variables, now, total = dict[str, Function](), dict[str, Any](), None, 0
+    functions, variables, total = dict[str, Function](), dict[str, Any](), 0
     text = re.sub(r"//[^\n]*", "", text)
     for match in re.finditer(r"\.(?:const|global) \.align \d+ \.b8 ([\w$]+)\[(\d+)\](?: = \{([^}]*)\})?;", text):
         content = [int(x) for x in match[3].split(",")] if match[3] else []

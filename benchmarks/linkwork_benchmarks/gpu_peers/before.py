@@ -45,7 +45,7 @@ def in_process(source: Path, scene: str, robots: int) -> tuple[Rates, Rates]:
         scene: Name of a scene.
         robots: Number of robots.
     """
-    command = [sys.executable, "-m", __spec__.name, "--alone", scene, str(robots)]
+    command = [sys.executable, "-m", "linkwork_benchmarks.gpu_peers.before", "--alone", scene, str(robots)]
     benchmarks = str(Path(__file__).parents[2])
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(source), benchmarks])}
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
