@@ -80,9 +80,9 @@ def _parse_line(function: Function, line: str) -> None:
         else:
             function.labels[label[1]] = len(function.code)
         return
-    found = re.match(r"(?:@(!?)(%p\d+)\s+)?([a-z][\w.:]*)\s*(.*);$", line)
-    if not found:
+    line_match = re.match(r"(?:@(!?)(%p\d+)\s+)?([a-z][\w.:]*)\s*(.*);$", line)
+    if not line_match:
         return
-    operands = tuple(OPERAND.findall(found[4]))
-    parts = tuple(part for part in re.split(r"[.:]+", found[3]) if part)
-    function.code.append(Instruction(found[3], parts, operands, found[2] or "", bool(found[1])))
+    operands = tuple(OPERAND.findall(line_match[4]))
+    parts = tuple(part for part in re.split(r"[.:]+", line_match[3]) if part)
+    function.code.append(Instruction(line_match[3], parts, operands, line_match[2] or "", bool(line_match[1])))

@@ -291,8 +291,8 @@ class Warp:
             operands = [x for x in instruction.operands if not x.startswith("(retval")]
             callee = self.functions[operands[0]]
             names = [x.strip() for x in operands[1].strip("()").split(",")] if len(operands) > 1 else []
-            given = dict(zip(names, callee.parameters, strict=True))
-            words = {(given[base], k): x.copy() for (base, k), x in frame.passed.items() if base in given}
+            names_of = dict(zip(names, callee.parameters, strict=True))
+            words = {(names_of[base], k): x.copy() for (base, k), x in frame.passed.items() if base in names_of}
             groups.append((Frame(callee, frame, pc, words), 0, taken))
         elif name == "ret":
             if frame.caller is None:
