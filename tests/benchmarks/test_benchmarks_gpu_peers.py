@@ -16,7 +16,7 @@ import linkwork as lw
 from linkwork import zoo
 from linkwork.parsing.mjcf import mujoco_map
 from linkwork_benchmarks import suites
-from linkwork_benchmarks.gpu_peers import studies
+from linkwork_benchmarks.gpu_peers import before, studies
 from linkwork_benchmarks.gpu_peers.scenarios import PHASES, SCENARIOS, Fall, smaller
 from linkwork_benchmarks.runner import Journal
 from tests.compilers.test_cuda_warps import Assign
@@ -53,6 +53,15 @@ def test_what_is_left_is_beside_the_speeds(monkeypatch: pytest.MonkeyPatch, ball
     loop = zoo.ball_on_stewart()
     _, left = studies._ours(loop, FEW, studies._states(loop, 2))
     assert left["loops"] < 1e-4
+
+
+def test_two_revisions_are_compared_by_their_fastest_runs(monkeypatch: pytest.MonkeyPatch, ball: Path) -> None:
+    use_host_simulations(monkeypatch, Assign)
+    monkeypatch.setattr(before, "scene_file", lambda name: ball)
+    monkeypatch.setattr(before, "Fall", lambda scene, robots: FEW)
+    rates, left = before.alone("humanoid", 2)
+    assert left["lost"] == 0
+    assert before.fastest([rates, {phase: 0.5 * rate for phase, rate in rates.items()}]) == rates
 
 
 def test_the_peer_begins_in_the_same_states(monkeypatch: pytest.MonkeyPatch, ball: Path) -> None:

@@ -14,7 +14,12 @@ from linkwork.contact.reduced import reduced_plan
 from linkwork.dynamics.iterations import SolverSettings
 from linkwork.kernels.algorithm import resolve
 from linkwork.kernels.contact.reduced import broad_phase
-from linkwork.kernels.contact.reduced.broad_phase import BROAD_INTEGERS, BROAD_WORK, find_near_pairs
+from linkwork.kernels.contact.reduced.broad_phase import (
+    BROAD_INTEGERS,
+    BROAD_WORK,
+    find_near_groups,
+    find_near_pairs,
+)
 from linkwork.kernels.contact.reduced.problem import NEAR
 from linkwork.plans import contact_reduced
 from linkwork.quantities.scales import _free_inertias, _mass_matrices
@@ -57,9 +62,10 @@ def put(tree: Any, w: Any, places: np.ndarray, speed: np.ndarray) -> None:
         w.shape_c[s] = w.shape_p[s] + tree.shape_center[s]
 
 
-def near_pairs(tree: Any, w: Any, h: float = 0.01) -> list[tuple[int, int]]:
+def near_pairs(tree: Any, w: Any, h: float = 0.01, find: Any = find_near_pairs) -> list[tuple[int, int]]:
     """Near pairs with their numbers, in the order of the list."""
-    find_near_pairs(tree, w, h)
+    w.counts[NEAR] = 0
+    find(tree, w, h)
     n = int(w.counts[NEAR])
     return list(zip(w.near[:n].tolist(), w.near_slot[:n].tolist(), strict=True))
 
@@ -84,6 +90,7 @@ def test_sweep_misses_no_near_pair(seed: int, fixed: str, monkeypatch: pytest.Mo
         expected = near_pairs(tree, w)
         monkeypatch.setattr(broad_phase, "FEW_GROUPS", 0)
         assert near_pairs(tree, w) == expected
+        assert near_pairs(tree, w, find=find_near_groups) == expected  # as the lanes of a warp do
         assert [slot for _, slot in expected] == sorted(slot for _, slot in expected)
 
 
@@ -148,6 +155,8 @@ def test_parts_of_bodies_with_many_shapes_miss_no_near_pair(monkeypatch: pytest.
         expected = near_pairs(flat, w)
         monkeypatch.setattr(broad_phase, "pair_gap", lambda *args: compared.append(args[2]) or original(*args))
         assert near_pairs(tree, w) == expected
+        monkeypatch.setattr(broad_phase, "pair_gap", original)
+        assert near_pairs(tree, w, find=find_near_groups) == expected
     assert len(compared) / 10 < 0.5 * int(tree.ncontacts)
 
 

@@ -104,6 +104,10 @@ CLAIMS: dict[str, tuple[str, ...]] = {
         r"the box ends \d(\.\d+)? mm from its target",
     ),
     "29_ppo_hopper": (r"16384 steps in \d+ s of CPU", r"64 episodes without noise: return \d+ of at most 1000"),
+    "36_shac_hopper": (
+        r" 102400 steps, return +([2-9]\d|\d{3})\.\d",  # 15 at the beginning
+        r"64 episodes without noise: return \d+ of at most 1000",
+    ),
     "35_actuator_network": (
         r"torques of 23920 steps: off by 0\.[4-8]\d N m, of 10\.78 N m",
         r"the servo alone is off by 0\.139\d rad",
@@ -159,6 +163,7 @@ PICTURES = {
     "32_operational_space": ("operational_space.png",),
     "33_whole_body_control": ("whole_body_control.png",),
     "34_engine": ("engine.svg",),
+    "36_shac_hopper": ("shac_hopper.png",),
 }
 NEEDS = {
     "12_cassie_standing": "cassie/cassie.xml",
@@ -174,14 +179,18 @@ FRAMEWORKS = {
     "29_ppo_hopper": ("torch", "gymnasium"),
     "30_learning_through_steps": ("torch",),
     "35_actuator_network": ("torch",),
+    "36_shac_hopper": ("torch", "gymnasium"),
     "31_swing_up_in_jax": ("jax",),
 }
 """Packages that examples need, which need not be there."""
 
-ARGUMENTS = {"29_ppo_hopper": ("--steps", "16384", "--native", "--film", "0.2")}
+ARGUMENTS = {
+    "29_ppo_hopper": ("--steps", "16384", "--native", "--film", "0.2"),
+    "36_shac_hopper": ("--steps", "102400", "--native"),
+}
 """What makes an example short."""
 
-LONG = {"29_ppo_hopper": 200}
+LONG = {"29_ppo_hopper": 200, "36_shac_hopper": 215}
 """Lines of examples that are more than a screen or two."""
 
 

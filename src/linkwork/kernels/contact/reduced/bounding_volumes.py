@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Gaps of bounding volumes: spheres, boxes, and the range of planes and height fields."""
+"""Bounding volumes, spheres, boxes, and the range of planes and height fields: where they are, and their gaps."""
 
 from __future__ import annotations
 
 from linkwork.kernels.elementary import magnitude, maximum
-from linkwork.kernels.scalar import Array, Scalar, kernel, some_below, where
-from linkwork.kernels.spatial import add, column, dot, rotate, sub
+from linkwork.kernels.scalar import Array, Scalar, kernel, prange, some_below, sqrt, where
+from linkwork.kernels.spatial import add, column, dot, rotate, set_vector, sub
 from linkwork.model.thresholds import UNBOUNDED
 from linkwork.plans.contacts import GIVEN
+
+MOTION = 2.0
+"""Bodies come closer by at most so many times what their velocities before the step make: impacts change them."""
 
 
 @kernel
@@ -73,3 +76,25 @@ def box_gap(tree: Array, w: Array, a: int, b: int) -> Scalar:
             x = x - tree.box_half[b, j] * magnitude(dot(axis, column(w.shape_R[b], j)))
         gap = maximum(gap, x)
     return gap
+
+
+@kernel
+def bounding_spheres(tree: Array, w: Array, h: Scalar, gravity: Scalar) -> None:
+    """Centers of spheres in the world, and how far bodies move; after poses and velocities of bodies and shapes."""
+    for i in prange(tree.n):
+        set_vector(add(w.body_o[i], rotate(w.body_E[i], tree.body_center[i])), w.body_c[i])
+        w.speed[i] = 0.0
+        if i > 0:
+            w.speed[i] = sqrt(dot(w.u[i], w.u[i])) + gravity * h
+    for i in prange(1, tree.n):
+        c = tree.body_center[i]
+        lever = sqrt(dot(c, c)) + where_bounded(tree.body_radius[i])
+        w.speed[i] += lever * sqrt(dot(w.omega[i], w.omega[i]))
+    for s in prange(tree.nshapes):
+        set_vector(add(w.shape_p[s], rotate(w.shape_R[s], tree.shape_center[s])), w.shape_c[s])
+
+
+@kernel
+def approach(tree: Array, w: Array, i: int, j: int, h: Scalar) -> Scalar:
+    """The distance by which two bodies may approach each other in the step ``h``."""
+    return tree.reach[0] + MOTION * h * (w.speed[i] + w.speed[j])

@@ -20,7 +20,9 @@ the body that has more shapes (`plans.contact_groups`).
 | speed                | the most that a point of a body's sphere moves in a second                     |
 | near, near_slot      | near pairs, and the numbers of their first slots in results                    |
 | counts[NEAR]         | how many there are                                                             |
-| group_near, group_found | near pairs of a group: how many, and their places in `group_contact`          |
+| group_near           | candidates of a group, pairs of shapes: all of one that is near                |
+| near_group, group_found | of candidates their groups, and places in `group_contact`                     |
+| pair_near, part_count | which candidates are near; how many entries parts of a list have              |
 | cell_origin, cell_range | where cells begin along the axes, and the length of all of them                  |
 | cell_low, cell_high  | first and last cells of a body along the axes                                  |
 | cell_end             | bodies whose first cells are before this one or the same                       |
@@ -34,19 +36,31 @@ shapes of bodies that are near, or in the shapes of the one that are near the ot
 from __future__ import annotations
 
 from linkwork.kernels.algorithm import Shape
-from linkwork.kernels.contact.reduced.bounding_volumes import gap_of_spheres, pair_gap, where_bounded
+from linkwork.kernels.contact.reduced.bounding_volumes import MOTION, approach, gap_of_spheres, pair_gap
 from linkwork.kernels.contact.reduced.problem import NEAR
 from linkwork.kernels.elementary import magnitude, maximum, minimum
 from linkwork.kernels.scalar import Array, Scalar, in_warp, kernel, prange, some_below, sqrt
-from linkwork.kernels.spatial import add, dot, rotate, set_vector
+from linkwork.kernels.spatial import add, rotate
 from linkwork.kernels.thresholds import LEAST_SPAN
 from linkwork.model.thresholds import UNBOUNDED
+
+DEVIATIONS = 3.0
+"""Cells cover so many deviations of bodies on either side of their middle: of even ones all."""
+
+FEW_GROUPS = 300
+"""Pairs of bodies that are compared one by one: the sort of as few bodies takes about as long."""
+
+PARTS = 32
+"""Parts of lists that lanes of a warp make: one for each."""
 
 BROAD_INTEGERS: dict[str, Shape] = {
     "near": ("ncontacts",),
     "near_slot": ("ncontacts",),
     "group_near": ("ngroups",),
     "group_found": ("ncontacts",),
+    "near_group": ("ncontacts",),
+    "pair_near": ("ncontacts",),
+    "part_count": (PARTS,),
     "cell_low": ("n", 3),
     "cell_high": ("n", 3),
     "cell_end": ("ngrid",),
@@ -61,31 +75,6 @@ BROAD_WORK: dict[str, Shape] = {
     "cell_origin": (3,),
     "cell_range": (3,),
 }
-
-MOTION = 2.0
-"""Bodies come closer by at most so many times what their velocities before the step make: impacts change them."""
-
-DEVIATIONS = 3.0
-"""Cells cover so many deviations of bodies on either side of their middle: of even ones all."""
-
-FEW_GROUPS = 300
-"""Pairs of bodies that are compared one by one: the sort of as few bodies takes about as long."""
-
-
-@kernel
-def bounding_spheres(tree: Array, w: Array, h: Scalar, gravity: Scalar) -> None:
-    """Centers of spheres in the world, and how far bodies move; after poses and velocities of bodies and shapes."""
-    for i in prange(tree.n):
-        set_vector(add(w.body_o[i], rotate(w.body_E[i], tree.body_center[i])), w.body_c[i])
-        w.speed[i] = 0.0
-        if i > 0:
-            w.speed[i] = sqrt(dot(w.u[i], w.u[i])) + gravity * h
-    for i in prange(1, tree.n):
-        c = tree.body_center[i]
-        lever = sqrt(dot(c, c)) + where_bounded(tree.body_radius[i])
-        w.speed[i] += lever * sqrt(dot(w.omega[i], w.omega[i]))
-    for s in prange(tree.nshapes):
-        set_vector(add(w.shape_p[s], rotate(w.shape_R[s], tree.shape_center[s])), w.shape_c[s])
 
 
 @kernel
@@ -109,23 +98,74 @@ def find_near_pairs(tree: Array, w: Array, h: Scalar) -> None:
 
 @kernel
 def find_near_groups(tree: Array, w: Array, h: Scalar) -> None:
-    """Near pairs in a warp: its lanes look for near pairs of groups, then these are put in one list."""
+    """Near pairs in a warp: its lanes take groups, then the pairs of shapes of those that are near.
+
+    Lanes list what they have in parts of equal length, one after the other in the order of groups, as numbers of all
+    parts before are known: no list is made by one lane for all.
+    """
     for g in prange(tree.ngroups):
+        near = groups_are_near(tree, w, g, h)
+        w.group_near[g] = tree.group_count[g] * near if tree.group_nodes[g] == 0 else near
+    for x in prange(PARTS):
         n = 0
-        if tree.group_nodes[g] == 0 and groups_are_near(tree, w, g, h) == 1:
+        for g in range(part_start(x, tree.ngroups), part_start(x + 1, tree.ngroups)):
+            n += w.group_near[g]
+        w.part_count[x] = n
+    for x in prange(PARTS):
+        n = count_before(w, x)
+        for g in range(part_start(x, tree.ngroups), part_start(x + 1, tree.ngroups)):
+            for k in range(w.group_near[g]):
+                w.near_group[n] = g
+                w.group_found[n] = tree.group_start[g] + k
+                n += 1
+    candidates = count_before(w, PARTS)
+    for n in prange(candidates):
+        g = w.near_group[n]
+        if tree.group_nodes[g] == 0:
             reach = approach(tree, w, tree.group_first[g], tree.group_second[g], h)
-            for k in range(tree.group_start[g], tree.group_start[g] + tree.group_count[g]):
-                if some_below(pair_gap(tree, w, tree.group_contact[k], reach), 0.0):
-                    w.group_found[tree.group_start[g] + n] = k
-                    n += 1
-        w.group_near[g] = n
-    for g in range(tree.ngroups):
-        if tree.group_nodes[g] > 0:
-            if groups_are_near(tree, w, g, h) == 1:
-                find_near_shapes(tree, w, g, h)
-        else:
-            for x in range(tree.group_start[g], tree.group_start[g] + w.group_near[g]):
-                add_near(tree, w, w.group_found[x])
+            gap = pair_gap(tree, w, tree.group_contact[w.group_found[n]], reach)
+            w.pair_near[n] = 1 if some_below(gap, 0.0) else 0
+    if tree.nnodes > 0:
+        for n in range(candidates):
+            if tree.group_nodes[w.near_group[n]] > 0:
+                find_near_shapes(tree, w, w.near_group[n], h)
+            elif w.pair_near[n] == 1:
+                add_near(tree, w, w.group_found[n])
+    else:
+        list_near(tree, w, candidates)
+
+
+@kernel
+def list_near(tree: Array, w: Array, candidates: int) -> None:
+    """``near``: of so many candidates those that are."""
+    for x in prange(PARTS):
+        n = 0
+        for k in range(part_start(x, candidates), part_start(x + 1, candidates)):
+            n += w.pair_near[k]
+        w.part_count[x] = n
+    for x in prange(PARTS):
+        n = count_before(w, x)
+        for k in range(part_start(x, candidates), part_start(x + 1, candidates)):
+            if w.pair_near[k] == 1:
+                w.near[n] = tree.group_contact[w.group_found[k]]
+                w.near_slot[n] = tree.group_slot[w.group_found[k]]
+                n += 1
+    w.counts[NEAR] = count_before(w, PARTS)
+
+
+@kernel
+def part_start(x: int, count: int) -> int:
+    """Where part ``x`` of so many entries begins."""
+    return x * count // PARTS
+
+
+@kernel
+def count_before(w: Array, x: int) -> int:
+    """The number of entries of the parts before ``x``."""
+    total = 0
+    for k in range(x):
+        total += w.part_count[k]
+    return total
 
 
 @kernel
@@ -134,12 +174,6 @@ def add_near(tree: Array, w: Array, k: int) -> None:
     w.near[w.counts[NEAR]] = tree.group_contact[k]
     w.near_slot[w.counts[NEAR]] = tree.group_slot[k]
     w.counts[NEAR] += 1
-
-
-@kernel
-def approach(tree: Array, w: Array, i: int, j: int, h: Scalar) -> Scalar:
-    """The distance by which two bodies may approach each other in the step ``h``."""
-    return tree.reach[0] + MOTION * h * (w.speed[i] + w.speed[j])
 
 
 @kernel

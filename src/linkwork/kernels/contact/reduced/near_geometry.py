@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from linkwork.kernels.contact.convex.geometry import pair_geometry
-from linkwork.kernels.contact.reduced.broad_phase import approach
+from linkwork.kernels.contact.reduced.bounding_volumes import approach
 from linkwork.kernels.contact.reduced.problem import NEAR
 from linkwork.kernels.contact.shapes.geometry import given_pair, primitive_pair
 from linkwork.kernels.scalar import Array, Scalar, in_warp, kernel, prange, where

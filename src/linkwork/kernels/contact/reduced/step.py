@@ -29,7 +29,8 @@ from linkwork.kernels.constrained.constraints import (
 from linkwork.kernels.constrained.problem import WORK
 from linkwork.kernels.contact.convex.geometry import PAIR_INTEGERS, PAIR_WORK
 from linkwork.kernels.contact.reduced.adhesion import ADHESION_WORK, apply_adhesion
-from linkwork.kernels.contact.reduced.broad_phase import BROAD_INTEGERS, BROAD_WORK, bounding_spheres, find_near_pairs
+from linkwork.kernels.contact.reduced.bounding_volumes import bounding_spheres
+from linkwork.kernels.contact.reduced.broad_phase import BROAD_INTEGERS, BROAD_WORK, find_near_pairs
 from linkwork.kernels.contact.reduced.dense import DENSE_INTEGERS, list_dense_rows
 from linkwork.kernels.contact.reduced.gyroscopic import GYROSCOPIC_WORK, turn_linked, turn_momenta
 from linkwork.kernels.contact.reduced.islands import ISLAND_INTEGERS
@@ -317,12 +318,12 @@ def write_reduced(
 
 
 @kernel
-def largest_impulse(w: Array) -> Scalar:
-    """Zero where velocities after the step are those of free motion."""
-    x = 0.0
-    for r in range(w.counts[ROWS]):
-        x = maximum(x, magnitude(w.z[r]))
-    return x
+def some_bear(w: Array) -> int:
+    """1 where some row has an impulse, else 0: velocities after the step are those of free motion."""
+    r = 0
+    while r < w.counts[ROWS] and not some_below(-magnitude(w.z[r]), 0.0):
+        r += 1
+    return 1 if r < w.counts[ROWS] else 0
 
 
 @kernel
@@ -368,7 +369,7 @@ def reduced_step(
     residual, iterations, fallback = solve_listed(tree, w, q, v, settings, result)
     for _ in range(RELISTED):
         missed = 0.0
-        if tree.nsoft == 0 and some_below(-largest_impulse(w), 0.0):
+        if tree.nsoft == 0 and some_bear(w) == 1:
             missed = find_missed(tree, w, w.v_next, settings)
         if some_below(0.5 - missed, 0.0):
             body_velocities(tree, w, v)
