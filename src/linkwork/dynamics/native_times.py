@@ -61,9 +61,7 @@ NATIVE_TIMES: Mapping[str, NativeTime] = MappingProxyType(
         "prox_bbo": NativeTime(
             Features(1.04, 0.0998, 5.53e-05, 0.0413, 0.0), Features(0.0672, 0.0248, 9.99e-05, 0.00688, 0.0)
         ),
-        "lcaba": NativeTime(
-            Features(0.992, 0.0964, 0.0, 0.045, 0.0), Features(0.0627, 0.0279, 3.64e-05, 0.00581, 0.0)
-        ),
+        "lcaba": NativeTime(Features(0.992, 0.0964, 0.0, 0.045, 0.0), Features(0.0627, 0.0279, 3.64e-05, 0.00581, 0.0)),
         "prox_ltl": NativeTime(
             Features(1.14, 0.0453, 0.000159, 0.0105, 0.000125), Features(0.00617, 0.00825, 0.000175, 0.0, 0.000631)
         ),
