@@ -32,6 +32,7 @@ from linkwork.compilers.trace.tracing import Trace
 from linkwork.dynamics.linear_solve import linear_solve
 from linkwork.kernels.algorithm import Algorithm, resolve
 from linkwork.kernels.constrained.residual import CONSTRAINED_RESIDUAL, TREE_RESIDUAL
+from linkwork.plans.lcaba import with_all_rows
 
 if TYPE_CHECKING:
     from linkwork.quantities.differentiable import Differentiated
@@ -196,13 +197,14 @@ DUALS: Mapping[str, str] = {"tau": "p", "rows": "w"}
 
 
 def with_text(source: Program, algorithm: Algorithm) -> Program:
-    """A program that reads the same plan by another text.
+    """A program of another kernel on the plan of a program, with rows of K of all pairs.
 
     Args:
         source: The program.
-        algorithm: Text that reads a part of what the program's own does.
+        algorithm: The kernel, which reads a part of the plan.
     """
-    return replace(source, algorithm=replace(algorithm, layout=source.algorithm.layout))
+    algorithm = replace(algorithm, layout=source.algorithm.layout)
+    return replace(source, algorithm=algorithm, tree=with_all_rows(source.tree))
 
 
 def composed(

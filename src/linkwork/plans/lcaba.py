@@ -90,6 +90,16 @@ def has_closed_forms(layout: Layout) -> bool:
     return "pair_coupling" in layout.shapes
 
 
+def with_all_rows(tree: Tree) -> Tree:
+    """The arrays with rows of K of all pairs, for kernels that read them: none are in closed form.
+
+    Args:
+        tree: Arrays of a mechanism; those without constraints are returned.
+    """
+    fields = [name for name in ("closed_form", "closed_rotation", "closed_translation") if hasattr(tree, name)]
+    return tree._replace(**{name: np.zeros_like(getattr(tree, name)) for name in fields})
+
+
 def any_regularization(tree: Tree) -> Tree:
     """The plan for a regularization that differs from row to row: no row is summed in closed form."""
     closed = ClosedForms(tree.closed_rotation.tolist(), tree.closed_translation.tolist(), tree.closed_start.tolist())
@@ -99,10 +109,9 @@ def any_regularization(tree: Tree) -> Tree:
     pairs = zip(tree.coupling_first.tolist(), tree.coupling_second.tolist(), strict=True)
     numbers = {pair: number for number, pair in enumerate(pairs)}
     initial = initial_couplings(outer, tree.k_body.tolist(), tree.k_row.tolist(), numbers)
-    none = [0] * tree.npairs
-    values = {"closed_rotation": none, "closed_translation": none, "closed_form": [0] * tree.nc, "outer_k": outer}
-    arrays = {name: np.array(value, dtype=np.int64) for name, value in (values | initial).items()}
-    return tree._replace(nouter=len(outer), ninitial=len(initial["initial_a"]), **arrays)
+    values = {"outer_k": outer, **initial}
+    arrays = {name: np.array(value, dtype=np.int64) for name, value in values.items()}
+    return with_all_rows(tree)._replace(nouter=len(outer), ninitial=len(initial["initial_a"]), **arrays)
 
 
 def equal_compliances(mechanism: Model) -> list[bool]:
