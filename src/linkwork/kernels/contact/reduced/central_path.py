@@ -88,7 +88,8 @@ def linearize_smoothing(w: Array, e: int, how: Smoothing) -> None:
     for r in range(row, row + w.cone_dim[e]):
         w.tangent_z[r] = 0.0
     if w.cone_kind[e] == CONE:
-        _, _, length, tau, pa, pb, ia, ib, plus, minus, _, Sp, Sm, _, Cn, Ct = x = cone_spectrum(w, e, sigma, how)
+        Cn = w.compliance[row]
+        _, _, length, tau, pa, pb, ia, ib, plus, minus, _, Sp, Sm, _, Ct = x = cone_spectrum(w, e, sigma, how)
         shift = 0.0
         if w.cone_dim[e] > 1:
             rounding = ROUNDING * how.theta

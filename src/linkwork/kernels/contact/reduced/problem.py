@@ -9,10 +9,9 @@ Unknowns are the velocity ``v`` after the step and impulses ``z``::
     A v + c + C z = 0                                 EQUALITY
     z = F(A v + c)                                    PYRAMID: soft contacts with pyramidal cones (`pyramid`)
 
-Where penetration is removed, loads take some of ``c`` (`removal`). ``K`` is the unit second-order cone ``z_0 >=
-|z_1..|`` of dimension 1, 3, 4 or 6. Rows along the tangents are scaled by their coefficients of friction, so that
-sliding, torsional and rolling friction have one cone; a limit of a joint and a contact without friction are cones of
-one row.
+``K`` is the unit second-order cone ``z_0 >= |z_1..|`` of dimension 1, 3, 4 or 6. Rows along the tangents are scaled by
+their coefficients of friction, so that sliding, torsional and rolling friction have one cone; a limit of a joint and a
+contact without friction are cones of one row.
 
 A row has numbers for the limbs (`plans.limbs`) that it depends on, its *sides*: limb ``side_limb[k]`` has the columns
 from ``side_column[k]`` on.

@@ -1,22 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Removal of penetration: it gives way to loads, and is given up where shapes cannot be moved apart.
+"""Removal of penetration, and problems without a solution: shapes that overlap and cannot be moved apart.
 
-Penetration is removed by velocities that rows must have, ``A v >= -c`` with ``c < 0``. They are no law of mechanics,
-and redundant contacts contradict each other in them: corners of a face that rounding has put at different depths ask
-for velocities that no motion of the body has at all of them, and all have to bear. So a load slows the removal, until
-none is left (Coulomb's law is that of ``w`` with this term)::
-
-    w_0 = (A v + c + C z)_0 + s + min(GIVES D z_0, -removal)
-
-The term grows with ``z_0``, so that the law is as monotone as it was. It is zero where nothing is removed; contacts
-do not close where it has taken all. Impulses that contradict each other grow until they have taken what contradicts.
-
-Shapes of a file that overlap between links which no joint moves apart, or beyond a joint at its limit, have impulses
-that grow beyond all measure. Without the removal the problem always has a solution, as the velocity zero violates no
-row (Klarbring and Pang 1998; Acary and Cadoux 2013). So the removal is given up at contacts and limits where it takes
-such impulses, and in the whole problem where no method solves it. Penetration stays as it is there: the step is
-*jammed*, and counted. The next ones remember it by velocities: what was to be moved apart and was not is left alone,
-until all is tried again.
+Penetration is removed by velocities that rows must have, ``A v >= -c`` with ``c < 0``. Shapes of a file that overlap
+between links which no joint moves apart, or beyond a joint at its limit, have none: the problem has no solution, and
+impulses of iterations grow without bound. Without the removal it always has one, as the velocity zero violates no row
+(Klarbring and Pang 1998; Acary and Cadoux 2013). So the removal is given up at contacts and limits where it takes
+impulses beyond all measure, and in the whole problem where no method solves it. Penetration stays as it is there: the
+step is *jammed*, and counted. The next ones remember it by velocities: what was to be moved apart and was not is left
+alone, until all is tried again.
 
 | symbol  | meaning                                                               |
 |---------|-----------------------------------------------------------------------|
@@ -28,25 +19,12 @@ from __future__ import annotations
 
 from linkwork.kernels.contact.reduced.problem import CONE, CONES
 from linkwork.kernels.contact.reduced.rows import ReducedSettings
-from linkwork.kernels.elementary import maximum, minimum
+from linkwork.kernels.elementary import maximum
 from linkwork.kernels.scalar import Array, Scalar, kernel, where
 
-GIVES = 1e-5
-"""Part of the velocity ``D z_0`` of an impulse by which it slows the removal of penetration: bodies at rest sink by
-what is removed in the time constant at this part of the velocity that gravity adds in a step."""
 STRONG = 100.0
 """Removal is given up where its impulse would move the bodies of a contact alone at so many times the largest velocity
 of the removal: joints that hardly move the contact would turn as much faster."""
-
-
-@kernel
-def normal_compliance(w: Array, e: int, z0: Scalar) -> tuple[Scalar, Scalar]:
-    """The velocity that an impulse ``z0`` adds to ``w_0`` of a cone, and its derivative: compliance, and removal."""
-    row = w.cone_row[e]
-    left = -w.removal[e]
-    soft = where(0.0, left, GIVES * w.cone_D[e], 0.0)
-    gives = where(soft * z0, left, soft, 0.0)
-    return w.compliance[row] * z0 + minimum(soft * z0, left), w.compliance[row] + gives
 
 
 @kernel
@@ -61,7 +39,6 @@ def hold_set(w: Array, settings: ReducedSettings, e: int, lanes: Scalar) -> Scal
     held = lanes * where(c, without, 1.0, 0.0)
     w.row_c[row] = where(0.5, held, without, c)
     w.row_y[row] += where(0.5, held, without - c, 0.0)
-    w.removal[e] = where(0.5, lanes, 0.0, w.removal[e])
     return held
 
 

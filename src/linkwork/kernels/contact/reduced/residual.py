@@ -6,7 +6,6 @@ from __future__ import annotations
 from linkwork.kernels.contact.cones import inverse_length
 from linkwork.kernels.contact.reduced.problem import BOX, CONE, CONES, EQUALITY, LOOPS, PYRAMID, ROWS
 from linkwork.kernels.contact.reduced.pyramid import pyramid_residual
-from linkwork.kernels.contact.reduced.removal import normal_compliance
 from linkwork.kernels.elementary import clamp, largest_of, magnitude, maximum, minimum, total_of
 from linkwork.kernels.scalar import Array, Scalar, kernel, prange, sqrt, where
 from linkwork.kernels.thresholds import LEAST_RADIUS, STAGNATION
@@ -30,7 +29,7 @@ def cone_residual(w: Array, e: int) -> Scalar:
     D = w.cone_D[e]
     mu = w.cone_mu[e]
     over_mu = inverse_length(mu)
-    normal = w.row_y[row] + normal_compliance(w, e, w.z[row])[0]
+    normal = w.row_y[row] + w.compliance[row] * w.z[row]
     if w.cone_dim[e] == 1:
         return D * magnitude(w.z[row] - maximum(w.z[row] - normal / D, 0.0)) * w.cone_unit[e]
     slip = 0.0

@@ -32,7 +32,6 @@ from linkwork.kernels.contact.reduced.factor import factorize_reduced, solve_red
 from linkwork.kernels.contact.reduced.matrix import active_mass_times, add_rows_transposed, rows_times
 from linkwork.kernels.contact.reduced.problem import ACTIVE, BOX, CONE, CONES, PYRAMID, SYMMETRIC
 from linkwork.kernels.contact.reduced.pyramid import linearize_pyramid, pyramid_equation
-from linkwork.kernels.contact.reduced.removal import normal_compliance
 from linkwork.kernels.elementary import maximum, total_of
 from linkwork.kernels.scalar import Array, Scalar, in_warp, kernel, prange, some_below, sqrt, where
 from linkwork.kernels.thresholds import LEAST_RADIUS, ZERO_SQUARE
@@ -108,7 +107,7 @@ def equation(w: Array, e: int, how: Smoothing, t: Scalar) -> Scalar:
     y0 = w.row_y[row] + t * w.dy[row]
     x = 0.0
     if w.cone_kind[e] == CONE:
-        normal = y0 + normal_compliance(w, e, z0)[0]
+        normal = y0 + w.compliance[row] * z0
         if w.cone_dim[e] > 1:
             normal = normal + how.saxce * w.cone_saxce[e] * sliding_length(w, e, t, ROUNDING * how.theta)
         tau = smoothing_of(w, e, sigma, how)
@@ -215,9 +214,8 @@ class ConeSpectrum(NamedTuple):
     """Eigenvalues of ``S``, and that across ``t``."""
     Sm: Scalar
     Sa: Scalar
-    Cn: Scalar
-    """Compliance along the normal, and along the tangents."""
     Ct: Scalar
+    """Compliance along the tangents."""
 
 
 @kernel
@@ -226,8 +224,7 @@ def cone_spectrum(w: Array, e: int, sigma: Scalar, how: Smoothing) -> ConeSpectr
     row = w.cone_row[e]
     length = 1.0
     Ct = 0.0
-    Cz, Cn = normal_compliance(w, e, w.z[row])
-    normal = w.row_y[row] + Cz
+    normal = w.row_y[row] + w.compliance[row] * w.z[row]
     if w.cone_dim[e] > 1:
         length = sliding_length(w, e, 0.0, ROUNDING * how.theta)
         normal = normal + how.saxce * w.cone_saxce[e] * length
@@ -255,7 +252,7 @@ def cone_spectrum(w: Array, e: int, sigma: Scalar, how: Smoothing) -> ConeSpectr
     Sm = sigma * minus * pb * ib
     Sa = sigma * across * (pa + pb) * both
     inverse = 1.0 / maximum(radius, LEAST_RADIUS)
-    return ConeSpectrum(inverse, b, length, tau, pa, pb, ia, ib, plus, minus, across, Sp, Sm, Sa, Cn, Ct)
+    return ConeSpectrum(inverse, b, length, tau, pa, pb, ia, ib, plus, minus, across, Sp, Sm, Sa, Ct)
 
 
 @kernel
@@ -264,8 +261,9 @@ def linearize_cone(w: Array, e: int, sigma: Scalar, how: Smoothing) -> Scalar:
     row = w.cone_row[e]
     dim = w.cone_dim[e]
     saxce = how.saxce * w.cone_saxce[e]
+    Cn = w.compliance[row]
     x = cone_spectrum(w, e, sigma, how)
-    inverse, b, length, _, pa, pb, _, _, plus, minus, across, Sp, Sm, Sa, Cn, Ct = x
+    inverse, b, length, _, pa, pb, _, _, plus, minus, across, Sp, Sm, Sa, Ct = x
     side = 0.5 * (pa - pb) * inverse
     d0 = w.z[row] - 0.5 * (pa + pb)
     along = 0.0

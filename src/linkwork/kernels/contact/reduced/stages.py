@@ -20,7 +20,6 @@ from linkwork.kernels.algorithm import Shape
 from linkwork.kernels.contact.reduced.central_path import PATH_WORK, follow_path
 from linkwork.kernels.contact.reduced.problem import CONE, CONES, PYRAMID, ROWS, SYMMETRIC
 from linkwork.kernels.contact.reduced.pyramid import guess_pyramid
-from linkwork.kernels.contact.reduced.removal import normal_compliance
 from linkwork.kernels.contact.reduced.residual import FIRST, final_residual, keep_best, problem_residual
 from linkwork.kernels.contact.reduced.rows import ReducedSettings
 from linkwork.kernels.contact.reduced.smoothing_newton import (
@@ -97,7 +96,7 @@ def guess(w: Array, settings: ReducedSettings) -> None:
                 w.z[row] = where(0.5, rests, fall / w.cone_D[e], w.z[row])
                 goes_on = maximum(goes_on, rests)
             moves = 1.0 - goes_on + slides
-            w.guessed[row] = where(0.5, goes_on, -normal_compliance(w, e, w.z[row])[0], w.row_y[row])
+            w.guessed[row] = where(0.5, goes_on, -(w.compliance[row] * w.z[row]), w.row_y[row])
             for r in range(row + 1, row + w.cone_dim[e]):
                 w.guessed[r] = where(0.5, moves, w.row_y[r], -(w.compliance[r] * w.z[r]))
 
