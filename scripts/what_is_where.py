@@ -26,13 +26,13 @@ import linkwork as lw
 TABLES = Path(__file__).with_suffix("")
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "what-is-where.md"
 NOT_HERE = "-"
-INTRODUCTION = """# What is where
+INTRODUCTION = """# Names in Pinocchio and MuJoCo
 
-Functions of Pinocchio and MuJoCo, and what answers them here. Made by `python scripts/what_is_where.py` from tables
-whose names are looked up in all three libraries: every function of theirs has its row. `robot` is a
-[`Mechanism`][linkwork.Mechanism]. How numbers correspond is on [From Pinocchio](../how-to/migration-pinocchio.md) and
-[From MuJoCo](../how-to/migration-mujoco.md); every evaluator has batches, products with Jacobians
-([Derivatives](../how-to/derivatives.md)) and machine code of its own (`compile`).
+Functions of Pinocchio and MuJoCo, and their equivalents in linkwork. Made by `python scripts/what_is_where.py` from
+tables whose names are checked in all three libraries: every function of theirs has its row. `robot` is a
+[`Mechanism`][linkwork.Mechanism]. [Migrate from Pinocchio](../how-to/migration-pinocchio.md) and
+[Migrate from MuJoCo](../how-to/migration-mujoco.md) show how numbers correspond. Every evaluator has batches, products
+with Jacobians ([Derivatives](../how-to/derivatives.md)) and specialized machine code (`compile`).
 """
 
 

@@ -42,7 +42,7 @@ ENDS: Any = ("left", "right")
 ROWS: dict[str, Callable[[], lw.Mechanism]] = {
     "`Revolute`, `Prismatic`": pair,
     "`Universal`": lambda: pair(lw.joints.Universal("x", "y")),
-    "`Universal`, its axes not at right angles": lambda: pair(lw.joints.Universal("x", (1, 1, 0))),
+    "`Universal` with non-orthogonal axes": lambda: pair(lw.joints.Universal("x", (1, 1, 0))),
     "`Spherical`": lambda: pair(lw.joints.Spherical()),
     "`Helical`": lambda: pair(lw.joints.Helical("z", 0.1)),
     "`Planar`": lambda: pair(lw.joints.Planar("z")),
