@@ -478,7 +478,7 @@ def test_a_view_is_two_angles(view: Any) -> None:
 def test_a_run_that_does_not_know_its_robot_cannot_be_drawn() -> None:
     run = swinging(0.02)
     unknown = lw.Trajectory(None, run.times, run.q, run.v, run.tau, run.multipliers)
-    with pytest.raises(lw.errors.InputError, match="does not know its robot"):
+    with pytest.raises(lw.errors.InputError, match="loaded without its robot"):
         unknown.picture()
 
 

@@ -43,7 +43,8 @@ def test_classes_inherit_the_numbers_that_they_do_not_say() -> None:
         explicit, strong = lw.loads(text).contacts
     assert (explicit.friction, explicit.torsional_friction, explicit.rolling_friction) == (0.1, 0.7, 0.8)
     assert (strong.friction, strong.torsional_friction, strong.rolling_friction) == (7.0, 0.5, 0.4)
-    assert strong.soft == lw.contact.SoftContact(impedance=(0.5, 0.2, 0.3, 0.4, 5.0), friction_ratio=7.0)
+    soft = lw.contact.SoftContact(impedance=(0.5, 0.2, 0.3, 0.4, 5.0), friction_ratio=7.0, pyramidal=True)
+    assert strong.soft == soft
 
 
 @pytest.mark.parametrize(
@@ -146,5 +147,7 @@ def test_all_numbers_of_contacts_come_back_from_mjcf(tmp_path: Path) -> None:
     assert again.first.surface_velocity == (0.1, 0.2, 0.3)
     assert again.first.surface_angular_velocity == (1.0, 2.0, 3.0)
     other = replace(pair, name="other", soft=None)
-    with pytest.raises(lw.errors.CannotSave, match="friction_ratio of soft contacts is one number"):
+    with pytest.raises(
+        lw.errors.CannotSave, match="friction_ratio and pyramidal of soft contacts are the same for all"
+    ):
         robot.with_contacts(pair, other).save(tmp_path / "robots.xml")

@@ -180,7 +180,7 @@ def test_a_robot_yaml_of_somebody_else_stays(tmp_path: Path) -> None:
     for _ in range(2):
         (tmp_path / "own").mkdir(exist_ok=True)
         lw.zoo.four_bar().save(tmp_path / "own" / "bar.urdf", dialect="pinocchio")
-    with pytest.raises(lw.errors.CannotSave, match="has no Hinge"):
+    with pytest.raises(lw.errors.CannotSave, match="no counterpart of this Hinge"):
         lw.zoo.four_bar().to_text("urdf", dialect="pinocchio")  # which has no file beside it
 
 

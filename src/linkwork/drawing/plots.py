@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import cycle
@@ -13,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.drawing.pictures import LOOP, blank, kind_of, write_picture
-from linkwork.errors import InputError, UnsupportedFeature
+from linkwork.errors import InputError, StateWarning, UnsupportedFeature
 from linkwork.inputs import suggest
 from linkwork.kernels.thresholds import NO_CONTACT
 from linkwork.model import lie
@@ -319,7 +320,10 @@ def _forces(motion: Motion, joints: Sequence[str] | None) -> list[Panel]:
     forces = []
     for unit, words in (("m", "constraint forces [N]"), ("rad", "constraint moments [N m]")):
         sizes = {}
-        for name, force in motion.forces.items():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", StateWarning)  # of open loops, which the panel of errors shows
+            forces_of = motion.forces
+        for name, force in forces_of.items():
             mine = force[..., units[robot.row_slice(name)] == unit]
             with np.errstate(over="ignore"):
                 size = np.linalg.norm(mine, axis=-1)
