@@ -14,7 +14,7 @@ from linkwork.model.constraints import WORLD
 from linkwork.model.inertia import Inertia
 from linkwork.model.joints import Revolute
 from linkwork.model.placement import Placement
-from linkwork.model.shapes import Box, Cylinder, Sphere
+from linkwork.model.shapes import Box, Capsule, Cylinder, Sphere
 from linkwork.zoo.contact_builder import ContactScene
 from linkwork.zoo.places import at_least
 
@@ -63,6 +63,9 @@ def ratchet(
     at = back.position + tip * outward + arm
     stiffness = above_zero(press, "press") / PRESSED
     build.joint("pawl", Revolute("z"), WORLD, "pawl", at, stiffness=stiffness, rest=PRESSED, damping=1e-4)
+    inward = -arm / np.linalg.norm(arm)
+    axes = np.column_stack([np.cross((0.0, 0.0, 1.0), inward), (0.0, 0.0, 1.0), inward])
+    build.shape("pawl", Capsule(tip, float(np.linalg.norm(arm))), Placement(-arm / 2, axes))
     scene.pose |= {"wheel": (0.0,), "pawl": (0.0,)}
     round_tip = scene.shape("pawl", Sphere(tip), Placement(-arm))
     for tooth in bars:
