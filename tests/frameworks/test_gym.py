@@ -297,12 +297,12 @@ def test_tilting_the_plate_against_the_ball_balances_it() -> None:
     start = np.linalg.norm(seen[:, :2] / 8, axis=1)
     away = []
     for _ in range(150):
-        slope = 0.9 * seen[:, :2] / 8 + 0.45 * seen[:, 2:4] / 2  # of the plate, up along the ball's way
+        slope = 0.45 * seen[:, :2] / 8 + 0.3 * seen[:, 2:4] / 2  # of the plate, up along the ball's way
         seen, _, terminated, _, _ = envs.step(slope @ heads.T / 0.05)
         assert not terminated.any()
         away.append(np.linalg.norm(seen[:, :2] / 8, axis=1))
-    end = np.mean(away[-50:], axis=0)  # of two seconds: legs chatter, and one instant is chance
-    assert (end < 0.03).all() and (end < 0.4 * start).all()
+    end = np.array(away[-50:])  # with twice the gains legs chatter, and the ball wanders
+    assert (end < 0.02).all() and (end.mean(axis=0) < 0.2 * start).all()
 
 
 def test_cassie_stands_while_nothing_pushes_it() -> None:
