@@ -32,7 +32,7 @@ from linkwork.quantities.motions import is_timed
 from linkwork.simulation.early_end import RK4_IMAGINARY, RK4_REAL, largest_eigenvalue
 from linkwork.simulation.settings import StepSettings
 from linkwork.simulation.stabilization import servo_coefficients
-from linkwork.simulation.thresholds import ELEMENT_CHANGE, STABLE_PART, TIMES_LOOKED_AT
+from linkwork.simulation.thresholds import CHECKED_TIMES, ELEMENT_CHANGE, STABLE_PART
 
 EULER_EXPLICIT = 2.0
 """Where semi-implicit Euler's stability ends for springs and dampers that it takes explicitly: pole times step."""
@@ -82,7 +82,7 @@ def chosen_integrator(robot: Model, q: Array, settings: StepSettings, time: floa
 
 
 def warn_of_stiff_elements(robot: Model, q: Array, settings: StepSettings, start: float, end: float) -> None:
-    """A `SimulationWarning` where a force element of time is too stiff for explicit steps at some time of a run.
+    """Warn of a force element of time that is too stiff for explicit steps at some time of a run (`SimulationWarning`).
 
     A brake that closes is not stiff at the start; where it holds, steps that are too long chatter within bounds.
 
@@ -97,13 +97,13 @@ def warn_of_stiff_elements(robot: Model, q: Array, settings: StepSettings, start
     if settings.integrator not in limits or not settings.passive or not any(element.timed for element in robot.forces):
         return
     limit = limits[settings.integrator]
-    for time in np.linspace(start, end, TIMES_LOOKED_AT):
+    for time in np.linspace(start, end, CHECKED_TIMES):
         dampers = springs_and_dampers(robot, q, True, float(time)).explicit_dampers
         rate, joint = largest_eigenvalue(robot, q, dampers)
         if rate * settings.dt > limit:
             warnings.warn(
                 f"force elements of '{robot.name}' damp joint '{joint}' at {time:.3g} s with a pole at {-rate:.2g} "
-                f"1/s, and {settings.integrator} is unstable beyond {limit:.3g} / dt: what should stick chatters; try "
+                f"1/s, and {settings.integrator} is unstable beyond {limit:.3g} / dt: joints that stick chatter; try "
                 f"dt={advised(limit / rate)}, or a larger slip",
                 SimulationWarning,
                 stacklevel=outer_level(),

@@ -19,7 +19,7 @@ from linkwork.plans.clusters import clusters_of, enabled_rows
 from linkwork.plans.constraints import constrained_tree
 from linkwork.plans.tree import LOCAL
 from linkwork.quantities.scales import typical_row_units
-from linkwork.simulation.thresholds import LIGHT_BODY, LOOKED_AT
+from linkwork.simulation.thresholds import CHECKED_STATES, LIGHT_BODY
 
 
 def open_loops(robot: Model, fault: float, where: str) -> LinkworkError:
@@ -54,7 +54,7 @@ def warn_of_open_loops(motion: Motion) -> None:
     exact = np.array([c.is_exact(False) for c in robot.constraints for _ in range(c.rows)], dtype=bool)
     if not exact.any():
         return
-    at = np.unique(np.linspace(0, len(motion) - 1, LOOKED_AT).astype(int))
+    at = np.unique(np.linspace(0, len(motion) - 1, CHECKED_STATES).astype(int))
     enabled = None if motion.enabled is None else motion.enabled[at]
     seen = replace(motion, times=motion.times[at], q=motion.q[at], enabled=enabled)
     error = np.nan_to_num(seen._row_errors()) * exact

@@ -24,11 +24,11 @@ LIGHT_BODY = 1e-5
 """Lighter bodies are named as the cause of loops that open: regularized rows on them give way. Part of:
 the largest mass. Test: tests/simulation/test_open_loops.py"""
 
-LOOKED_AT = 16
-"""States of a run at which loops are looked at, evenly spaced: its errors, at a few microseconds each. Part of: a
+CHECKED_STATES = 16
+"""States of a run, evenly spaced, at which errors of loops are checked, at a few microseconds each. Part of: a
 count. Test: tests/simulation/test_open_loops.py"""
 
-TIMES_LOOKED_AT = 8
+CHECKED_TIMES = 8
 """Times of a run at which force elements of time are examined for stiffness, evenly spaced. Part of: a count. Test:
 tests/simulation/test_integrator_choice.py"""
 
