@@ -61,7 +61,7 @@ def test_the_page_has_every_scenario(tmp_path: Path) -> None:
     assert all(text.count(f"`{s.method}`, {page.WHAT[s.what]}") >= 1 for s in dynamics)
     assert all(page.MOTIONS[s.motion] in text for s in SCENARIOS if isinstance(s, Steps))
     assert "a GPU" in text and "not the same work" in text and "MJX 3, Cassie's file" in text
-    assert text.count("calls in a row") == text.count("one call at a time") == 2
+    assert text.count("calls in a row") == text.count("one call at a time") == 4
 
 
 def test_the_commit_is_told_where_the_repository_is_not(monkeypatch: pytest.MonkeyPatch) -> None:

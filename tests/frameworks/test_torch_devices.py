@@ -106,8 +106,54 @@ def test_parameters_that_an_evaluator_holds_may_differ_from_state_to_state(on_ho
     assert np.allclose(found.numpy(), own(q, v, tau).acceleration, rtol=1e-11, atol=1e-11)
 
 
-def test_steps_with_contacts_are_for_the_cpu() -> None:
-    from linkwork.torch.device_functions import check_device
+STEPS: dict[str, Callable[[], Any]] = {
+    "contact step": lambda: lw.contact.ContactStep(lw.zoo.sliding_box(), 4e-3, tolerance=1e-11),
+    "hopper": lambda: lw.Stepper(lw.zoo.hopper(), dt=4e-3, tolerance=1e-11, parameters=["mass"]),
+}
 
-    with pytest.raises(lw.errors.UnsupportedFeature, match="move tensors there"):
-        check_device(lw.contact.ContactStep(lw.zoo.sliding_box()))
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("case", STEPS)
+def test_steps_with_contacts_and_their_products(case: str, dtype: str, on_host: Callable[[Any], Any]) -> None:
+    """Contacts stick, slide and separate; steps by forces of actuators; configurations with a quaternion."""
+    from linkwork.torch.contact_device import ContactDeviceFunction
+    from linkwork.torch.contact_functions import array_function
+
+    evaluator, rng = STEPS[case](), np.random.default_rng(3)
+    function, robot = lw.torch.function(evaluator), evaluator.robot
+    cpu = function.arrays
+    device = ContactDeviceFunction(cpu.evaluator, None, torch.device("cpu"), dtype)
+    number = torch.float64 if dtype == "float64" else torch.float32
+    v = 0.2 * rng.normal(size=(4, robot.nv))
+    q = np.array([robot.integrate(robot.neutral(), 1e-3 * row) for row in v])
+    named = {"q": q, "v": v, "tau": rng.normal(size=v.shape)}
+    if "commands" in function.inputs:
+        named["commands"] = rng.normal(size=(4, *function.shapes[0]["commands"]))
+    x = {name: torch.tensor(y, dtype=number) for name, y in named.items()}
+    arrays = {name: y.double().numpy() for name, y in x.items()}
+    f, g = cpu.value(arrays), device.value(x)
+    assert (np.abs(f[2]).max(axis=1) > 0).all()
+    seeds = {name: rng.normal(size=y.shape) for name, y in zip(cpu.results, f, strict=False)}
+    only = {"v1": seeds["v1"]}
+    along = {name: rng.normal(size=y.shape) for name, y in arrays.items() if name in cpu.by}
+
+    def tensors(values: dict[str, Any]) -> dict[str, Any]:
+        return {name: torch.tensor(y, dtype=number) for name, y in values.items()}
+
+    own = array_function(evaluator, None, None, lambda step: step.native(dtype))
+    pairs = [(own.value({name: y.numpy() for name, y in x.items()})[:2], g[:2])]
+    pairs += [(cpu.jvp(arrays, f, along), device.jvp(x, g, tensors(along)))]
+    pairs += [(cpu.vjp(arrays, f, s), device.vjp(x, g, tensors(s))) for s in (seeds, only)]
+    tolerance = 1e-7 if dtype == "float64" else 1e-4
+    for expected, found in pairs:
+        for a, b in zip(expected, found, strict=True):
+            assert b.dtype == number
+            assert np.allclose(a, b.numpy(), rtol=tolerance, atol=tolerance * (1 + np.abs(a).max()))
+
+
+def test_smoothed_derivatives_are_for_the_cpu() -> None:
+    from linkwork.torch.contact_device import ContactDeviceFunction
+
+    step = lw.contact.ContactStep(lw.zoo.sliding_box())
+    with pytest.raises(lw.errors.UnsupportedFeature, match="leave smoothing out"):
+        ContactDeviceFunction(step, None, torch.device("cuda"), "float64", smoothing=1e-3)

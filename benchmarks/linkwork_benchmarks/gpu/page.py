@@ -15,6 +15,7 @@ from linkwork_benchmarks.gpu.scenarios import (
     Gradient,
     Overhead,
     PeerSteps,
+    StepGradient,
     Steps,
 )
 from linkwork_benchmarks.report import Results
@@ -201,15 +202,17 @@ def _calls(results: Results) -> str:
                 f"First step, Cassie on the ground with a controller, {s.dtype}: {cold:.1f} s with nothing on disk, "
                 f"{cached:.2f} s with the machine code there."
             )
-    facts += [fact for g in _of(Gradient) if f"{g.name}.both.s" in metrics for fact in _gradient(g, metrics)]
+    gradients: list[Gradient | StepGradient] = [*_of(Gradient), *_of(StepGradient)]
+    facts += [fact for g in gradients if f"{g.name}.both.s" in metrics for fact in _gradient(g, metrics)]
     return "## Calls\n\n" + "\n".join(f"- {fact}" for fact in facts) if facts else ""
 
 
-def _gradient(scenario: Gradient, metrics: dict[str, float]) -> list[str]:
+def _gradient(scenario: Gradient | StepGradient, metrics: dict[str, float]) -> list[str]:
     name = scenario.name
     forward, both = metrics[f"{name}.forward.s"], metrics[f"{name}.both.s"]
+    what = "Cassie's dynamics" if isinstance(scenario, Gradient) else "Steps of Cassie on the ground, pushed,"
     said = (
-        f"Cassie's dynamics in torch, {tables.whole(scenario.states)} states, {scenario.dtype}, calls in a row: "
+        f"{what} in torch, {tables.whole(scenario.states)} states, {scenario.dtype}, calls in a row: "
         f"forward {1e3 * forward:.3f} ms, forward and backward {1e3 * both:.3f} ms, {both / forward:.1f} times as long"
     )
     if f"{name}.both.alone.s" not in metrics:

@@ -73,6 +73,16 @@ class Gradient(NamedScenario):
 
 
 @dataclass(frozen=True)
+class StepGradient(NamedScenario):
+    """Forward and backward of steps of Cassie on the ground in torch, pushed, beside forward alone."""
+
+    NAME = "gpu.step_gradient.{dtype}"
+
+    dtype: Precision
+    states: int = 4096
+
+
+@dataclass(frozen=True)
 class Steps(NamedScenario):
     """Semi-implicit Euler steps of Cassie with its loops: in the air under constant torques, or on its feet."""
 
@@ -113,6 +123,7 @@ SCENARIOS: tuple[NamedScenario, ...] = (
     *(FirstSteps(dtype) for dtype in TYPES),
     Overhead(),
     *(Gradient(dtype) for dtype in TYPES),
+    *(StepGradient(dtype) for dtype in TYPES),
     Steps("free", "float32", 1 << 18, 1000),
     Steps("free", "float64", 1 << 18),
     *(Steps(motion, "float32") for motion in MOTIONS),

@@ -27,6 +27,7 @@ from linkwork_benchmarks.gpu.scenarios import (
     Motion,
     Overhead,
     PeerSteps,
+    StepGradient,
     Steps,
 )
 from linkwork_benchmarks.robots import MODELS
@@ -249,20 +250,38 @@ def _overhead(scenario: Overhead, settings: Settings, journal: Journal) -> None:
 
 
 def _gradient(scenario: Gradient, settings: Settings, journal: Journal) -> None:
-    """Calls in a row, where the GPU has always something to do, and one call at a time."""
-    import torch
-
+    """Of forward dynamics."""
     robot = robot_of("cassie")
     function = lw.torch.function(lw.ForwardDynamics(robot, "cluster"))
-    inputs = _on_gpu(states_of(robot), scenario.dtype, scenario.states)
+    _compare(scenario, function, states_of(robot), 1, settings, journal)
+
+
+def _step_gradient(scenario: StepGradient, settings: Settings, journal: Journal) -> None:
+    """Of a step with contacts, under the torques of the stance."""
+    from linkwork_benchmarks.contact.robots import DT, STARTS, cassie_stance, states
+
+    stance = cassie_stance()
+    q, v = states(stance, STARTS["pushed"], DISTINCT)
+    function = lw.torch.function(lw.Stepper(stance.robot, dt=DT))
+    _compare(scenario, function, (q, v, np.tile(stance.torques, (DISTINCT, 1))), 2, settings, journal)
+
+
+def _compare(
+    scenario: Gradient | StepGradient, function: Any, states: Any, results: int, settings: Settings, journal: Journal
+) -> None:
+    """Forward and backward from the first results: calls in a row, where the GPU has always something to do, and one
+    call at a time."""
+    import torch
+
+    inputs = _on_gpu(states, scenario.dtype, scenario.states)
     tracked = [x.detach().requires_grad_() for x in inputs]
-    seed = torch.ones(scenario.states, robot.nv, dtype=inputs[0].dtype, device="cuda")
 
     def forward() -> None:
         function(*inputs)
 
     def both() -> None:
-        torch.autograd.grad(function(*tracked)[0], tracked, seed)
+        first = function(*tracked)[:results]
+        torch.autograd.grad(first, tracked, [torch.ones_like(x) for x in first])
 
     for name, call in (("forward", forward), ("both", both)):
         alone, in_row = (_seconds(call, settings.rounds, calls) for calls in (1, IN_A_ROW))
@@ -344,6 +363,7 @@ measure = measure_by_type(
         FirstSteps: _first_steps,
         Overhead: _overhead,
         Gradient: _gradient,
+        StepGradient: _step_gradient,
         Steps: _steps,
         PeerSteps: _mjx,
     }

@@ -11,7 +11,7 @@ import torch
 from torch.autograd import forward_ad
 
 from linkwork.compilers.program import Program
-from linkwork.errors import UnsupportedFeature
+from linkwork.model.model import Model
 from linkwork.quantities.coordinate_derivatives import CoordinateDerivatives
 from linkwork.quantities.products import Kind, Product
 from linkwork.simulation.stepper import Stepper
@@ -77,11 +77,8 @@ class DeviceFunction(ArrayFunction):
     def maps(self) -> CoordinateDerivatives:
         """Derivatives in coordinates."""
         if self._maps is None:
-            convert = self._convert
-            assert convert is not None
-            self._maps = CoordinateDerivatives(self.robot).on(
-                lambda mapping: MapOnDevice(convert(mapping), self.device)
-            )
+            assert self._convert is not None
+            self._maps = device_maps(self.robot, self._convert, self.device)
         return self._maps
 
     # Launches --------------------------------------------------------------------------------------------------
@@ -216,14 +213,12 @@ class DeviceFunction(ArrayFunction):
         return self._run("hvp", inputs, outputs, seeds, directions)
 
 
-def check_device(evaluator: Any) -> None:
-    """Raise where an evaluator has no function of tensors on a CUDA device.
+def device_maps(robot: Model, convert: Callable[[Any], Any], device: torch.device) -> CoordinateDerivatives:
+    """Derivatives in coordinates on a device.
 
     Args:
-        evaluator: The evaluator.
+        robot: The mechanism.
+        convert: Makes evaluators run on ``"cuda"``.
+        device: Where.
     """
-    if getattr(evaluator, "contact", False) or evaluator.quantity == "contact_step":
-        raise UnsupportedFeature(
-            "steps with contacts have no functions of tensors on a CUDA device: their derivatives are found on the "
-            "CPU; move tensors there, or simulate by lw.Simulation(robot, device='cuda')"
-        )
+    return CoordinateDerivatives(robot).on(lambda mapping: MapOnDevice(convert(mapping), device))

@@ -19,8 +19,9 @@ from linkwork.model.model import Model
 from linkwork.torch import autograd, operator
 from linkwork.torch.array_functions import ArrayFunction, Shapes
 from linkwork.torch.call import PLAIN, TYPES, Call, Kind, Tensor, Tensors
-from linkwork.torch.contact_functions import array_function
-from linkwork.torch.device_functions import DeviceFunction, check_device
+from linkwork.torch.contact_device import ContactDeviceFunction
+from linkwork.torch.contact_functions import ContactArrayFunction, array_function
+from linkwork.torch.device_functions import DeviceFunction
 from linkwork.torch.operator import FUNCTIONS
 
 _transforms_active = torch._C._are_functorch_transforms_active
@@ -118,7 +119,8 @@ class Function:
     def _made_on(self, device: torch.device, dtype: str) -> ArrayFunction:
         backend = self.evaluator.execution.backend
         if device.type == "cuda":
-            check_device(self.evaluator)
+            if isinstance(self.arrays, ContactArrayFunction):
+                return ContactDeviceFunction(self.arrays.evaluator, self._by, device, dtype, self.smoothing)
             return DeviceFunction(self.evaluator, self._by, device, dtype)
         if backend.name == "cuda":
             raise InputError("the evaluator is on 'cuda', tensors are on the CPU: use q.cuda(), or evaluator.to('cpu')")

@@ -75,6 +75,8 @@ class Launch:
             self._names.append(x.name if isinstance(x, Given) else name)
             self._shapes.append(shape)
             places.append(3 * k)
+        self.names = tuple(runner.program.algorithm.outputs)
+        """Of the outputs."""
         self._outputs = runner.outputs
         self._pointers = [*places, *(3 * (len(runner.names) + k) for k in range(len(runner.outputs)))]
         """Where addresses of tensors stand among the values of a launch."""

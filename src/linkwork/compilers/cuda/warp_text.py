@@ -55,8 +55,8 @@ SCALARS = ("bytes", "count", "steps", "every")
 """Integers that the kernel takes after its arrays."""
 UNROLLED = 4
 """Iterations of short loops of one lane that are written out: loads do not wait for each other."""
-INLINE = 200
-"""Nodes of syntax of kernels that are inlined, if they have no loops."""
+INLINE = 1000
+"""Nodes of syntax of kernels that are inlined, if they have no loops: calls save registers in local memory."""
 REGISTERS = 128
 """Registers of a thread."""
 
