@@ -47,7 +47,8 @@ def in_process(source: Path, scene: str, robots: int) -> tuple[Rates, Rates]:
     """
     command = [sys.executable, "-m", "linkwork_benchmarks.gpu_peers.before", "--alone", scene, str(robots)]
     benchmarks = str(Path(__file__).parents[2])
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(source), benchmarks])}
+    path = os.pathsep.join([str(source), benchmarks, os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "PYTHONPATH": path}
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
     if done.returncode:
         raise SystemExit(done.stderr)
