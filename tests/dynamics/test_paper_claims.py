@@ -97,3 +97,26 @@ def test_coriolis_matrices_over_clusters(make: Callable[[], lw.Mechanism]) -> No
     symbols = minimal.christoffel_symbols(q)
     assert np.abs(symbols @ rate - C).max() <= 1e-12 * np.abs(C).max()
     assert np.abs(symbols - np.swapaxes(symbols, 1, 2)).max() <= 1e-12 * np.abs(symbols).max()
+
+
+@pytest.mark.parametrize("make", [lw.zoo.four_bar_cart_pole, lw.zoo.watt, lambda: lw.zoo.geared_chain(3)])
+def test_inertial_parameters_are_identified_over_clusters(make: Callable[[], lw.Mechanism]) -> None:
+    """clusters Sec. XI: torques of C-RNEA are linear in them, and those of a fit predict torques of other motions."""
+    robot, rng = make(), np.random.default_rng(0)
+    minimal = lw.Minimal(robot)
+    parameters = robot.parameters["inertial_parameters"].ravel()
+    states = 4 * len(parameters)
+    closed = np.broadcast_to(robot.poses.get("assembled", robot.neutral()), (states, robot.nq))
+    y = 0.2 * rng.normal(size=(states, minimal.ny))
+    start = minimal.complete(closed[0])
+    q = np.array([minimal.complete(robot.integrate(start, minimal.velocity(start, dy))) for dy in y])
+    v = minimal.velocity(q, rng.normal(size=(states, minimal.ny)))
+    a = minimal.acceleration(q, v, rng.normal(size=(states, minimal.ny)))
+    Y = lw.InverseDynamics(robot, "rnea").regressor(q, v, a)
+    W = np.swapaxes(minimal.matrix(q), -1, -2) @ Y
+    b = minimal.force(q, lw.InverseDynamics(robot, "cluster")(q, v, a))
+    assert np.abs(W @ parameters - b).max() <= 1e-11 * np.abs(b).max()
+    half = states // 2
+    fitted = np.linalg.lstsq(W[:half].reshape(-1, len(parameters)), b[:half].ravel(), rcond=1e-11)[0]
+    assert np.abs(fitted - parameters).max() > 1e-2 * np.abs(parameters).max()  # base parameters alone are determined
+    assert np.abs(W[half:] @ fitted - b[half:]).max() <= 1e-8 * np.abs(b).max()

@@ -10,7 +10,8 @@ import pytest
 
 import linkwork as lw
 from linkwork.kernels.algorithm import Algorithm
-from linkwork.kernels.clusters.explicit import EXPLICIT, cluster_jacobian
+from linkwork.kernels.clusters.columns import cluster_jacobian
+from linkwork.kernels.clusters.explicit import EXPLICIT
 from linkwork.kernels.constrained.constraints import constraint_rows
 from linkwork.kernels.constrained.problem import WORK
 from linkwork.kernels.scalar import Array, kernel

@@ -172,7 +172,7 @@ ENTRIES = (
     equations(
         "Eqs. 11 to 31",
         "spatial algebra of clusters: stacks, transforms, motion and force subspaces",
-        ("kernels/clusters/explicit.py:cluster_jacobian", "kernels/clusters/explicit.py:explicit_bias"),
+        ("kernels/clusters/columns.py:cluster_jacobian", "kernels/clusters/explicit.py:explicit_bias"),
         "tests/kernels/test_clusters.py::test_clusters_agree_with_dense_algebra",
         "not stacked: G and g of a cluster act on the motion subspaces of its joints, body by body",
     ),
@@ -253,7 +253,7 @@ ENTRIES = (
         ("linkwork_benchmarks/clusters/projected.py:projected_rnea",),
         (
             "in a specialized program zeros of G cost nothing, and operations are the same; calls of C-RNEA also check "
-            "in Python that the accelerations keep loops closed, which takes longer than such a program"
+            "in Python that independent joints determine the others, which takes as long as a small program"
         ),
     ),
     _row(
@@ -396,7 +396,7 @@ ENTRIES = (
         "identifiable inertial parameters",
         ("dynamics/inverse.py:InverseDynamics",),
         "regressors of spanning trees, projected by G of the loops: [identification](../how-to/identification.md)",
-        "tests/docs",
+        "tests/dynamics/test_paper_claims.py::test_inertial_parameters_are_identified_over_clusters",
     ),
     future(
         "Sec. XI",

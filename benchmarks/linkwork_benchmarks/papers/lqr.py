@@ -472,9 +472,11 @@ ENTRIES = (
         "Sec. IX-E",
         "divide-and-conquer sweeps on several cores",
         "possibilities for parallelizing",
+        command="tests/kernels/test_chain_scan.py",
         verdict="not here",
-        differs="batches of states share cores, and on a GPU bodies of one level of a tree share a warp; a CPU takes "
-        "one state on one core, where the paper expects these sweeps to take several times as long as ABA",
+        differs="batches of states share cores, and on a GPU bodies of one level of a tree share a warp. A reference "
+        "by associative scans is right, and pays where tens of cores share one chain: "
+        "[operations and depth](decisions/loops.md#hybrids-and-orders-of-elimination)",
     ),
     future(
         "Sec. IX-E",

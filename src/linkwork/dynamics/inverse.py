@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ import numpy.typing as npt
 
 from linkwork.closure.clusters import clustered, dof_names, not_a_transmission, ties_of
 from linkwork.closure.minimal import evaluated, verify_pivots
-from linkwork.closure.thresholds import CLOSED_FOR_TORQUES
+from linkwork.closure.thresholds import CLOSED_FOR_TORQUES, LEAST_PIVOT
 from linkwork.compilers.program import Program
 from linkwork.conversions import converted
 from linkwork.dynamics.contact_forces import (
@@ -369,36 +370,42 @@ class InverseDynamics(BaseEvaluator):
     def _verification(self, alone: bool) -> Callable[[Sequence[Array]], None] | None:
         if self.method == "rnea":
             return None
+        exact, pivot_alone = self._exact, self.bearing is None and not self._spreads and not self._exact
 
         def verify(arrays: Sequence[Array]) -> None:
+            if pivot_alone and arrays[-1].ndim == 1 and arrays[-1].item(0) > LEAST_PIVOT:
+                return
             outputs = arrays[len(self.runner.inputs) :]
             self._verify(outputs[-1])
-            if self._exact:
+            if exact:
                 self._check_allowed(arrays[2], outputs[1])
             if self.bearing is not None and alone:  # the caller does not see what is unmet
                 self._check_met(outputs[:-1])
 
         return verify
 
+    @cached_property
+    def _acceleration_units(self) -> tuple[Array, float]:
+        """Units of joint accelerations, and that of a body in free fall, without unit."""
+        length = scales_of(self.robot).length
+        return joint_units(self.robot), float(np.linalg.norm(self.robot.gravity)) / length or 1.0
+
     def _check_allowed(self, a: npt.ArrayLike, full: Array) -> None:
         """Raise an error where constraints do not allow the accelerations: joints that follow would have others."""
-        units, length = joint_units(self.robot), scales_of(self.robot).length
-        accelerations, torques = np.asarray(a, dtype=np.float64) / units, full / units
-        miss = np.abs(torques - accelerations)
-        falling = float(np.linalg.norm(self.robot.gravity)) / length or 1.0
-        scale = np.maximum(
-            np.abs(accelerations).max(axis=-1, initial=falling), np.abs(torques).max(axis=-1, initial=falling)
-        )
-        wrong = miss > (NOT_ALLOWED if self.dtype == np.float64 else NOT_ALLOWED_SINGLE) * scale[..., None]
-        if wrong.any():
+        units, falling = self._acceleration_units
+        tolerance = NOT_ALLOWED if self.dtype == np.float64 else NOT_ALLOWED_SINGLE
+        miss = np.abs(full - a) / units
+        if miss.max(initial=0.0) <= tolerance * falling:
+            return
+        largest = (np.maximum(np.abs(a), np.abs(full)) / units).max(axis=-1, initial=falling, keepdims=True)
+        if (wrong := miss > tolerance * largest).any():
             at = tuple(int(k) for k in np.unravel_index(np.argmax(np.where(wrong, miss, 0.0)), miss.shape))
-            where = f" in state {at[:-1]}" if len(at) > 1 else ""
-            value = np.broadcast_to(np.asarray(a), miss.shape)[at]
             raise InputError(
-                f"the constraints of '{self.robot.name}' do not allow the acceleration a{where}: "
-                f"{dof_names(self.robot)[at[-1]]} has {value:.6g}, and follows the independent joints with "
-                f"{full[at]:.6g}. Complete a with Minimal(robot).acceleration(q, v, ...), or name a method "
-                "('cluster', 'actuated', 'least'), which takes of a what the independent joints have"
+                f"the constraints of '{self.robot.name}' do not allow the acceleration a"
+                f"{f' in state {at[:-1]}' if len(at) > 1 else ''}: {dof_names(self.robot)[at[-1]]} has "
+                f"{np.broadcast_to(a, miss.shape)[at]:.6g}, and follows the independent joints with {full[at]:.6g}. "
+                "Complete a with Minimal(robot).acceleration(q, v, ...), or name a method ('cluster', 'actuated', "
+                "'least'), which takes of a what the independent joints have"
             )
 
     def _contacts_of(self, results: Sequence[Array]) -> BearingContacts:

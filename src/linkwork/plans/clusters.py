@@ -29,7 +29,7 @@ CLUSTER_TREE = CONSTRAINED_TREE.extended(
     "clusters",
     sizes=(
         *("nclusters", "nmembers", "nind", "ndep", "ncluster_rows", "nzero"),
-        *("nplaces", "ncluster_k", "ncluster_pairs"),
+        *("nplaces", "ndep_places", "nind_places", "ncluster_k", "ncluster_pairs"),
         *("ncluster_outputs", "nwide", "nblocks", "ncoupled_bodies", "noutput_pairs"),
     ),
     integers={
@@ -334,6 +334,8 @@ def cluster_tree(
         dep_start=dep.start,
         dep_count=dep.count,
         dep_dof=dep.entries,
+        ndep_places=4 * -(-int(dep.count.max(initial=0)) // 4),
+        nind_places=4 * -(-(1 + int(ind.count.max(initial=0))) // 4),
         cluster_row_start=row_lists.start,
         cluster_row_count=row_lists.count,
         cluster_row=row_lists.entries,

@@ -11,7 +11,7 @@ its diagonal (Eqs. 18, 55), which are a part of that cluster's ``M`` and ``F``.
 | symbol | meaning                                                                             |
 |--------|-------------------------------------------------------------------------------------|
 | Mc, Fc | ``M`` of a cluster's joints, and ``F`` at its output bodies, nv rows for each         |
-| MGc    | ``M G``                                                                             |
+| MGc    | ``M G``, its columns by fours: those of the independent joints of a cluster         |
 | Dc     | ``D = S' I^A S = G' M G`` (line 27), then its factor ``L D L'``                       |
 | Uc, DUc | ``L^-1 U`` with ``U = I^A S = G' F`` (line 26), and ``D^-1 L^-1 U``; rows as in Fc    |
 | IAc    | blocks of ``I^A`` of pairs of bodies, with rows of the one that is eliminated first    |
@@ -23,14 +23,14 @@ and those of `clusters`. Cost: linear in the clusters, cubic in the joints of on
 from __future__ import annotations
 
 from linkwork.kernels.algorithm import Algorithm, Shape
+from linkwork.kernels.block_rows import row, row_minus_scaled, row_plus_scaled, scaled_row, set_row, subtract_product
+from linkwork.kernels.clusters.columns import generalized_force, shift_force_to_parent
 from linkwork.kernels.clusters.explicit import (
     EXPLICIT,
     cluster_multipliers,
     cluster_residuals,
     dependent_accelerations,
     explicit_constraints,
-    generalized_force,
-    shift_force_to_parent,
 )
 from linkwork.kernels.constrained.lcaba_factor import force_columns_to_parent
 from linkwork.kernels.constrained.problem import (
@@ -45,8 +45,9 @@ from linkwork.kernels.constrained.problem import (
 )
 from linkwork.kernels.indexed_ldl import back_substitute_at, factorize_at, forward_substitute_at
 from linkwork.kernels.joints import axis_of, dof_of
-from linkwork.kernels.scalar import Array, kernel
-from linkwork.kernels.spatial import add_rigid_inertia, symmetrize
+from linkwork.kernels.panels import entries, plus_scaled, set_entries
+from linkwork.kernels.scalar import Array, Scalar, kernel
+from linkwork.kernels.spatial import add_rigid_inertia, subtract_symmetric_product, symmetrize
 from linkwork.kernels.tree.aba import (
     articulated_bias_force,
     eliminate,
@@ -64,7 +65,7 @@ from linkwork.plans.clusters import CLUSTER_TREE
 CLUSTERED: dict[str, Shape] = EXPLICIT | {
     "Mc": ("nv", "nv"),
     "Fc": ("nwide", 6),
-    "MGc": ("nv", "nv"),
+    "MGc": ("nv", "nind_places"),
     "Dc": ("nv", "nv"),
     "Uc": ("nwide", 6),
     "DUc": ("nwide", 6),
@@ -168,37 +169,53 @@ def project_on_independent(tree: Array, w: Array, c: int) -> None:
     ind_end = ind + tree.ind_count[c]
     dep = tree.dep_start[c]
     dep_end = dep + tree.dep_count[c]
-    for b in range(ind, ind_end):  # U = G' F and M G
+    for b in range(ind, ind_end):  # U = G' F
         k = tree.ind_dof[b]
         for y in range(tree.output_count[c]):
             o = tree.nv * y
-            for j in range(6):
-                w.Uc[o + k, j] = w.Fc[o + k, j]
+            U = row(w.Fc, o + k)
             for d in range(dep, dep_end):
-                for j in range(6):
-                    w.Uc[o + k, j] += w.Gc[tree.dep_dof[d], k] * w.Fc[o + tree.dep_dof[d], j]
-        for d in range(dep, dep_end):
-            i = tree.dep_dof[d]
-            x = w.Mc[i, k]
-            for e in range(dep, dep_end):
-                x = x + w.Mc[i, tree.dep_dof[e]] * w.Gc[tree.dep_dof[e], k]
-            w.MGc[i, k] = x
-        for a in range(ind, ind_end):
-            i = tree.ind_dof[a]
-            x = w.Mc[i, k]
-            for e in range(dep, dep_end):
-                x = x + w.Mc[i, tree.dep_dof[e]] * w.Gc[tree.dep_dof[e], k]
-            w.MGc[i, k] = x
+                U = row_plus_scaled(U, w.Gc[tree.dep_dof[d], k], row(w.Fc, o + tree.dep_dof[d]))
+            set_row(U, w.Uc, o + k)
+    for d in range(dep, dep_end):
+        mass_times_jacobian(tree, w, c, tree.dep_dof[d], ind_end - ind)
     for a in range(ind, ind_end):  # D = G' M G
         i = tree.ind_dof[a]
-        for b in range(ind, a + 1):
-            k = tree.ind_dof[b]
-            x = w.MGc[i, k]
+        mass_times_jacobian(tree, w, c, i, a + 1 - ind)
+        for l in range((a - ind) // 4 + 1):
+            x = entries(w.MGc[i], 4 * l)
             for d in range(dep, dep_end):
-                x = x + w.Gc[tree.dep_dof[d], i] * w.MGc[tree.dep_dof[d], k]
-            w.Dc[i, k] = x
+                x = plus_scaled(x, w.Gc[tree.dep_dof[d], i], entries(w.MGc[tree.dep_dof[d]], 4 * l))
+            set_entries(x, w.MGc[i], 4 * l)
+        for b in range(ind, a + 1):
+            w.Dc[i, tree.ind_dof[b]] = w.MGc[i, b - ind]
     factorize_at(tree.ind_dof, ind, ind_end - ind, w.Dc)
     forward_substitute_rows(tree, w, c)
+
+
+@kernel
+def mass_times_jacobian(tree: Array, w: Array, c: int, i: int, n: int) -> None:
+    """Row ``i`` of ``M G``, its columns of the first ``n`` independent joints."""
+    for l in range((n + 3) // 4):
+        b = 4 * l
+        x = (
+            mass_entry(tree, w, c, i, b),
+            mass_entry(tree, w, c, i, b + 1),
+            mass_entry(tree, w, c, i, b + 2),
+            mass_entry(tree, w, c, i, b + 3),
+        )
+        for d in range(tree.dep_start[c], tree.dep_start[c] + tree.dep_count[c]):
+            x = plus_scaled(x, w.Mc[i, tree.dep_dof[d]], entries(w.Gd[d], b))
+        set_entries(x, w.MGc[i], b)
+
+
+@kernel
+def mass_entry(tree: Array, w: Array, c: int, i: int, b: int) -> Scalar:
+    """Row ``i`` of ``M``, its column of independent joint ``b`` of a cluster; zero after the last one."""
+    x = 0.0
+    if b < tree.ind_count[c]:
+        x = w.Mc[i, tree.ind_dof[tree.ind_start[c] + b]]
+    return x
 
 
 @kernel
@@ -247,8 +264,7 @@ def forward_substitute_rows(tree: Array, w: Array, c: int) -> None:
             i = tree.ind_dof[ind + a]
             for b in range(a):
                 k = tree.ind_dof[ind + b]
-                for j in range(6):
-                    w.Uc[o + i, j] -= w.Dc[i, k] * w.Uc[o + k, j]
+                set_row(row_minus_scaled(row(w.Uc, o + i), w.Dc[i, k], row(w.Uc, o + k)), w.Uc, o + i)
 
 
 @kernel
@@ -262,18 +278,13 @@ def articulate_cluster(tree: Array, w: Array, c: int) -> None:
         H = w.H[tree.output_body[tree.output_start[c] + x]]
         for b in range(ind, ind_end):
             k = tree.ind_dof[b]
-            U = w.Uc[o + k]
-            for j in range(6):
-                w.DUc[o + k, j] = w.Dc[k, k] * U[j]
-                for m in range(j, 6):
-                    H[j, m] -= w.DUc[o + k, j] * U[m]
+            set_row(scaled_row(w.Dc[k, k], row(w.Uc, o + k)), w.DUc, o + k)
+            subtract_symmetric_product(w.DUc[o + k], w.Uc[o + k], H)
         for y in range(x):
             I = w.IAc[tree.output_pair[pair + x * (x - 1) // 2 + y]]
             for b in range(ind, ind_end):
                 k = tree.ind_dof[b]
-                for j in range(6):
-                    for m in range(6):
-                        I[j, m] -= w.DUc[o + k, j] * w.Uc[tree.nv * y + k, m]
+                subtract_product(w.DUc[o + k], row(w.Uc, tree.nv * y + k), I)
 
 
 @kernel
@@ -281,15 +292,15 @@ def articulated_cluster_force(tree: Array, w: Array, c: int) -> None:
     """``p^a`` of a cluster (line 31; Eq. 56), at its output bodies."""
     for x in range(tree.output_count[c]):
         o = tree.nv * x
-        f = w.f[tree.output_body[tree.output_start[c] + x]]
+        h = tree.output_body[tree.output_start[c] + x]
+        f = row(w.f, h)
         for d in range(tree.dep_start[c], tree.dep_start[c] + tree.dep_count[c]):
             i = tree.dep_dof[d]
-            for j in range(6):
-                f[j] += w.Fc[o + i, j] * w.gc[i]
+            f = row_plus_scaled(f, w.gc[i], row(w.Fc, o + i))
         for b in range(tree.ind_start[c], tree.ind_start[c] + tree.ind_count[c]):
             k = tree.ind_dof[b]
-            for j in range(6):
-                f[j] += w.DUc[o + k, j] * w.uc[k]
+            f = row_plus_scaled(f, w.uc[k], row(w.DUc, o + k))
+        set_row(f, w.f, h)
 
 
 @kernel

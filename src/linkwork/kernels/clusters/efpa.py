@@ -31,8 +31,9 @@ from linkwork.kernels.clusters.aba import (
     cluster_mass_matrix,
     project_on_independent,
 )
-from linkwork.kernels.clusters.explicit import explicit_constraints, generalized_force, shift_force_to_parent
-from linkwork.kernels.clusters.projection import projected_mass_matrix
+from linkwork.kernels.clusters.columns import generalized_force, shift_force_to_parent
+from linkwork.kernels.clusters.explicit import explicit_constraints
+from linkwork.kernels.clusters.projection import PROJECTED, projected_mass_matrix
 from linkwork.kernels.constrained.constraints import constraint_rows
 from linkwork.kernels.constrained.problem import WORK
 from linkwork.kernels.indexed_ldl import forward_substitute_at, solve_at
@@ -300,6 +301,6 @@ PROJECTED_INERTIA = Algorithm(
     projected_inertia,
     {"q": ("nq",)},
     EFFECTORS,
-    WORK | COMPOSITE | CLUSTERED | PROPAGATORS | {"Wf": ("nrows", "nv")},
+    WORK | COMPOSITE | PROJECTED | PROPAGATORS | {"Wf": ("nrows", "nv")},
     CLUSTER_EFPA_TREE,
 )

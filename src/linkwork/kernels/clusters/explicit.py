@@ -10,199 +10,51 @@ also where rows are redundant. All accelerations are relative to the motion in w
 
 | symbol | meaning                                                                          |
 |--------|----------------------------------------------------------------------------------|
-| Kc     | ``K``: a column for each joint, with the rows of its cluster, by fours            |
-| WKc    | ``W K``: the same, times ``W``                                                    |
-| Kr     | rows of a pair in the axes of its first body, at its point, four to a panel       |
-| kc     | a number for each row of a cluster                                                |
-| N      | ``Kd' W Kd``, then its factor                                                    |
-| Gc, gc | ``G`` and ``g``                                                                  |
+| WKc    | ``W K``, as ``K``                                                                |
+| kc, yd | a number for each row, and each dependent joint, of a cluster                    |
+| N      | ``Kd' W Kd``, then its factor: a row for each dependent joint, by fours          |
+| Gd     | ``G`` and ``g`` of a cluster, a row for each dependent joint, by fours           |
+| Gc, gc | ``G`` and ``g``, by degrees of freedom                                           |
 | pivot  | the least pivot of ``N``, relative to the trace of all ``K' W K``; and one over   |
 |        | that of the cluster that was factorized last                                     |
 
-Cost: cubic in the joints of a cluster, linear in the clusters.
+and those of `columns`. Cost: cubic in the joints of a cluster, linear in the clusters.
 """
 
 from __future__ import annotations
 
 from linkwork.kernels.algorithm import Algorithm, Shape
+from linkwork.kernels.clusters.columns import COLUMNS, cluster_jacobian
 from linkwork.kernels.constrained.constraints import constraint_bias, constraint_rows
 from linkwork.kernels.constrained.problem import WORK
-from linkwork.kernels.constrained.rows import axis as unit_axis
-from linkwork.kernels.constrained.rows import lever_arm
 from linkwork.kernels.elementary import minimum
-from linkwork.kernels.indexed_ldl import factorize_at, solve_at
-from linkwork.kernels.joints import axis_of, dof_of, rotate_to_parent
+from linkwork.kernels.line_ldl import factorize_by_lines, solve_by_lines, solve_one_by_lines
 from linkwork.kernels.panels import (
     ZERO,
     entries,
-    line,
-    minus_scaled,
     plus_products,
     plus_scaled,
     set_entries,
-    set_line,
     sum_of,
 )
-from linkwork.kernels.scalar import Array, Scalar, Vector, kernel, where
-from linkwork.kernels.spatial import (
-    add,
-    angular,
-    column,
-    cross,
-    linear,
-    rotate,
-    rotate_inverse,
-    scale,
-    set_angular,
-    set_linear,
-    sub,
-)
+from linkwork.kernels.scalar import Array, Scalar, kernel, where
 from linkwork.kernels.tree.kinematics import angular_velocities, bias_accelerations, joint_transforms
 from linkwork.kernels.tree.rnea import set_root_acceleration
-from linkwork.model.joints import HELICAL
-from linkwork.model.pairs import MEET, ROD, ROLLING
 from linkwork.model.thresholds import UNBOUNDED
 from linkwork.plans.clusters import CLUSTER_TREE
 
-EXPLICIT: dict[str, Shape] = {
-    "Kc": ("nv", "nplaces"),
+EXPLICIT: dict[str, Shape] = COLUMNS | {
     "WKc": ("nv", "nplaces"),
-    "Kr": (2, 6, 4),
     "kc": ("nplaces",),
-    "N": ("nv", "nv"),
+    "N": ("ndep", "ndep_places"),
+    "yd": ("ndep_places",),
+    "Gd": ("ndep", "nind_places"),
     "Gc": ("nv", "nv"),
     "gc": ("nv",),
     "pivot": (2,),
     "x": ("nv",),
-    "y6": (6,),
 }
 """Work arrays of explicit constraints."""
-
-
-@kernel
-def cluster_jacobian(tree: Array, w: Array) -> None:
-    """``Kc``: rows on the joints of their clusters."""
-    for c in range(tree.nclusters):
-        for f in range(tree.ind_start[c], tree.ind_start[c] + tree.ind_count[c]):
-            clear_column(tree, w, c, tree.ind_dof[f])
-        for f in range(tree.dep_start[c], tree.dep_start[c] + tree.dep_count[c]):
-            clear_column(tree, w, c, tree.dep_dof[f])
-    for t in range(tree.nterms):
-        r = tree.term_row[t]
-        if tree.row_cluster[r] >= 0:
-            w.Kc[tree.term_v[t], tree.row_place[r]] += w.dphi[t]
-    for e in range(tree.ncluster_k):
-        propagate_row(tree, w, tree.cluster_k[e])
-    for e in range(tree.ncluster_pairs):
-        p = tree.cluster_pair[e]
-        rows_of_pair(tree, w, p)
-        pair_columns(tree, w, p, 0, tree.pair_first_pose[p])
-        pair_columns(tree, w, p, 1, tree.pair_second_pose[p])
-
-
-@kernel
-def clear_column(tree: Array, w: Array, c: int, k: int) -> None:
-    """``Kc`` of a degree of freedom is zero."""
-    for l in range(tree.row_lines[c]):
-        set_entries(ZERO, w.Kc[k], 4 * l)
-
-
-@kernel
-def propagate_row(tree: Array, w: Array, m: int) -> None:
-    """Row ``m`` of K on the joints of its cluster, from body to body as a force."""
-    r = tree.k_row[m]
-    i = tree.k_body[m]
-    c = tree.row_cluster[r]
-    set_angular(angular(w.K[m]), w.y6)
-    set_linear(linear(w.K[m]), w.y6)
-    while tree.body_cluster[i] == c:
-        for k in range(dof_of(tree.kind[i])):
-            w.Kc[tree.iv[i] + k, tree.row_place[r]] += generalized_force(tree, i, k, w.y6)
-        shift_force_to_parent(tree, w, i, w.y6)
-        i = tree.parent[i]
-
-
-@kernel
-def rows_of_pair(tree: Array, w: Array, p: int) -> None:
-    """``Kr``: rows of a pair in panels, in the axes of its first body: moments of rows of rotation, forces of others.
-
-    Forces act at the point of the pair; rows of rolling have a moment about it, too.
-    """
-    for l in range(tree.pair_panels[p]):
-        for j in range(6):
-            set_line(ZERO, w.Kr[l], j)
-    for k in range(tree.pair_rows[p]):
-        K = w.K[tree.pair_first_k[p] + k]
-        Kr = w.Kr[k // 4]
-        place = tree.row_place[tree.pair_row[p] + k] - tree.pair_place[p, k // 4]
-        if k < tree.pair_turn_rows[p]:
-            for j in range(3):
-                Kr[j, place] = -K[j]
-        else:
-            for j in range(3):
-                Kr[3 + j, place] = -K[3 + j]
-        if tree.pair_translation[p] == ROLLING:
-            n = sub(cross(pair_point(tree, w, p, 0), linear(K)), angular(K))
-            for j in range(3):
-                Kr[j, place] = n[j]
-
-
-@kernel
-def pair_point(tree: Array, w: Array, p: int, second: int) -> tuple[Scalar, Scalar, Scalar]:
-    """The point where forces of a pair act on its first or ``second`` body, in the first one's axes.
-
-    They are apart by the gap where the lever arm of the first body's rows does not depend on the state.
-    """
-    x = lever_arm(tree, w, p)
-    if second != 0 and (tree.pair_translation[p] == MEET or tree.pair_translation[p] == ROD):
-        x = add(x, w.d[p])
-    if tree.pair_turned[p] != 0:
-        x = rotate(tree.pair_axes[p], x)
-    return x
-
-
-@kernel
-def pair_columns(tree: Array, w: Array, p: int, second: int, s: int) -> None:
-    """Rows of a pair on the joints between its first or ``second`` body, with pose ``s``, and the root of its loops.
-
-    Motion subspaces are taken to the pair: up to four rows share a product.
-    """
-    c = tree.row_cluster[tree.pair_row[p]]
-    first = tree.pair_first_pose[p]
-    point = pair_point(tree, w, p, second)
-    while tree.body_cluster[tree.pose_body[s]] == c:
-        i = tree.pose_body[s]
-        for k in range(dof_of(tree.kind[i])):
-            j = axis_of(tree.kind[i], k)
-            Kc = w.Kc[tree.iv[i] + k]
-            axis = unit_axis(j % 3)
-            at = scale(-1.0, point)
-            if s != first:
-                axis = rotate_inverse(w.E[first], column(w.E[s], j % 3))
-                at = sub(rotate_inverse(w.E[first], sub(w.o[s], w.o[first])), point)
-            if j < 3:
-                motion = cross(at, axis)
-                if tree.kind[i] == HELICAL:
-                    motion = add(motion, scale(tree.pitch[i], axis))
-                add_products(tree, w, p, second, axis, 0, Kc)
-                add_products(tree, w, p, second, motion, 3, Kc)
-            else:
-                add_products(tree, w, p, second, axis, 3, Kc)
-        s = tree.pose_parent[s]
-
-
-@kernel
-def add_products(tree: Array, w: Array, p: int, second: int, x: Vector, o: int, Kc: Array) -> None:
-    """``Kc += Kr x``, or minus it, ``x`` being the angular (``o = 0``) or linear part of a motion."""
-    for l in range(tree.pair_panels[p]):
-        Kr = w.Kr[l]
-        y = entries(Kc, tree.pair_place[p, l])
-        if second != 0:
-            z = plus_scaled(plus_scaled(y, x[0], line(Kr, o)), x[1], line(Kr, o + 1))
-            set_entries(plus_scaled(z, x[2], line(Kr, o + 2)), Kc, tree.pair_place[p, l])
-        else:
-            z = minus_scaled(minus_scaled(y, x[0], line(Kr, o)), x[1], line(Kr, o + 1))
-            set_entries(minus_scaled(z, x[2], line(Kr, o + 2)), Kc, tree.pair_place[p, l])
 
 
 @kernel
@@ -215,32 +67,13 @@ def product_of_columns(tree: Array, c: int, x: Array, y: Array) -> Scalar:
 
 
 @kernel
-def generalized_force(tree: Array, i: int, k: int, force: Array) -> Scalar:
-    """``S' f``: the component of a force on body ``i`` along degree of freedom ``k`` of its joint."""
-    x = force[axis_of(tree.kind[i], k)]
-    if tree.kind[i] == HELICAL:
-        x = x + tree.pitch[i] * force[5]
-    return x
-
-
-@kernel
-def shift_force_to_parent(tree: Array, w: Array, i: int, force: Array) -> None:
-    """A force on body ``i`` as one on its parent, in place."""
-    f = rotate_to_parent(tree, w, i, linear(force))
-    n = rotate_to_parent(tree, w, i, angular(force))
-    set_angular(add(n, cross(w.r[i], f)), force)
-    set_linear(f, force)
-
-
-@kernel
 def explicit_constraints(tree: Array, w: Array) -> None:
     """``G`` and ``g`` of every cluster (Eq. 3), from its rows ``K`` and their right-hand sides ``k``."""
     cluster_jacobian(tree, w)
     w.pivot[0] = 1.0
     for c in range(tree.nclusters):
         factorize_normal_matrix(tree, w, c)
-        explicit_jacobian(tree, w, c)
-        explicit_bias(tree, w, c)
+        explicit_jacobian(tree, w, c, 1)
 
 
 @kernel
@@ -263,15 +96,21 @@ def factorize_normal_matrix(tree: Array, w: Array, c: int) -> None:
     for a in range(n):
         j = tree.dep_dof[o + a]
         weigh_column(tree, w, c, j)
-        for b in range(a + 1):
-            k = tree.dep_dof[o + b]
-            w.N[j, k] = product_of_columns(tree, c, w.WKc[j], w.Kc[k])
-        size = size + (tree.joint_unit[j] * tree.joint_unit[j]) * w.N[j, j]
-    factorize_at(tree.dep_dof, o, n, w.N)
+        for l in range(a // 4, (n + 3) // 4):
+            b = 4 * l
+            x = (
+                normal_entry(tree, w, c, a, b),
+                normal_entry(tree, w, c, a, b + 1),
+                normal_entry(tree, w, c, a, b + 2),
+                normal_entry(tree, w, c, a, b + 3),
+            )
+            set_entries(x, w.N[o + a], b)
+        size = size + (tree.joint_unit[j] * tree.joint_unit[j]) * w.N[o + a, a]
+    factorize_by_lines(o, n, w.N, w.yd)
     largest = 0.0  # of the inverse pivots; one that rounding made negative is zero
     for a in range(n):
         j = tree.dep_dof[o + a]
-        x = w.N[j, j] * (1.0 / (tree.joint_unit[j] * tree.joint_unit[j]))
+        x = w.N[o + a, a] * (1.0 / (tree.joint_unit[j] * tree.joint_unit[j]))
         x = where(x, 0.0, UNBOUNDED, x)
         largest = where(x, largest, largest, x)
     w.pivot[1] = largest * size
@@ -280,19 +119,64 @@ def factorize_normal_matrix(tree: Array, w: Array, c: int) -> None:
 
 
 @kernel
-def explicit_jacobian(tree: Array, w: Array, c: int) -> None:
-    """``G = -N^-1 Kd' W Ki`` of a cluster."""
+def normal_entry(tree: Array, w: Array, c: int, a: int, b: int) -> Scalar:
+    """Entry of ``Kd' W Kd`` in its upper triangle, else zero."""
+    o = tree.dep_start[c]
+    x = 0.0
+    if a <= b and b < tree.dep_count[c]:
+        x = product_of_columns(tree, c, w.WKc[tree.dep_dof[o + a]], w.Kc[tree.dep_dof[o + b]])
+    return x
+
+
+@kernel
+def explicit_jacobian(tree: Array, w: Array, c: int, biased: int) -> None:
+    """``G = -N^-1 Kd' W Ki`` of a cluster and, where ``biased`` is 1, ``g`` as one more column."""
     o = tree.dep_start[c]
     n = tree.dep_count[c]
-    for f in range(tree.ind_start[c], tree.ind_start[c] + tree.ind_count[c]):
-        k = tree.ind_dof[f]
-        for a in range(n):
-            j = tree.dep_dof[o + a]
-            w.x[j] = -product_of_columns(tree, c, w.WKc[j], w.Kc[k])
-        solve_at(tree.dep_dof, o, n, w.N, w.x)
-        for a in range(n):
-            j = tree.dep_dof[o + a]
-            w.Gc[j, k] = w.x[j]
+    ind = tree.ind_start[c]
+    m = tree.ind_count[c]
+    lines = (m + biased + 3) // 4
+    if biased != 0:
+        gather_rows(tree, w, c, w.k)
+    for a in range(n):
+        WK = w.WKc[tree.dep_dof[o + a]]
+        for l in range(lines):
+            f = 4 * l
+            x = (
+                right_hand_side(tree, w, c, WK, f, biased),
+                right_hand_side(tree, w, c, WK, f + 1, biased),
+                right_hand_side(tree, w, c, WK, f + 2, biased),
+                right_hand_side(tree, w, c, WK, f + 3, biased),
+            )
+            set_entries(x, w.Gd[o + a], f)
+    solve_by_lines(o, n, w.N, lines, w.Gd)
+    for a in range(n):
+        j = tree.dep_dof[o + a]
+        for f in range(m):
+            w.Gc[j, tree.ind_dof[ind + f]] = w.Gd[o + a, f]
+        if biased != 0:
+            w.gc[j] = w.Gd[o + a, m]
+
+
+@kernel
+def right_hand_side(tree: Array, w: Array, c: int, WK: Array, f: int, biased: int) -> Scalar:
+    """``-Kd' W Ki`` of independent joint ``f`` and a column of ``W Kd``, ``Kd' W k`` after the last one, then zero."""
+    m = tree.ind_count[c]
+    x = 0.0
+    if f < m:
+        x = -product_of_columns(tree, c, WK, w.Kc[tree.ind_dof[tree.ind_start[c] + f]])
+    elif f == m and biased != 0:
+        x = product_of_columns(tree, c, WK, w.kc)
+    return x
+
+
+@kernel
+def gather_rows(tree: Array, w: Array, c: int, k: Array) -> None:
+    """``kc``: numbers of the rows of a cluster."""
+    for l in range(tree.row_lines[c]):
+        set_entries(ZERO, w.kc, 4 * l)
+    for e in range(tree.cluster_row_count[c]):
+        w.kc[e] = k[tree.cluster_row[tree.cluster_row_start[c] + e]]
 
 
 @kernel
@@ -306,15 +190,12 @@ def solve_dependent(tree: Array, w: Array, c: int, k: Array, x: Array) -> None:
     """``x = N^-1 Kd' W k``: dependent coordinates of a cluster that make its rows ``k``, the others being zero."""
     o = tree.dep_start[c]
     n = tree.dep_count[c]
-    rows = tree.cluster_row_start[c]
-    for l in range(tree.row_lines[c]):
-        set_entries(ZERO, w.kc, 4 * l)
-    for e in range(tree.cluster_row_count[c]):
-        w.kc[e] = k[tree.cluster_row[rows + e]]
+    gather_rows(tree, w, c, k)
     for a in range(n):
-        j = tree.dep_dof[o + a]
-        x[j] = product_of_columns(tree, c, w.WKc[j], w.kc)
-    solve_at(tree.dep_dof, o, n, w.N, x)
+        w.yd[a] = product_of_columns(tree, c, w.WKc[tree.dep_dof[o + a]], w.kc)
+    solve_one_by_lines(o, n, w.N, w.yd)
+    for a in range(n):
+        x[tree.dep_dof[o + a]] = w.yd[a]
 
 
 @kernel
@@ -345,14 +226,16 @@ def dependent_accelerations(tree: Array, w: Array, c: int, a: Array) -> None:
 
 @kernel
 def cluster_multipliers(tree: Array, w: Array, c: int, tau_c: Array, multipliers: Array) -> None:
-    """The least multipliers, without units, with ``K' lambda = tau_c`` on dependent joints; overwrites ``tau_c``."""
+    """The least multipliers, without units, with ``K' lambda = tau_c`` on dependent joints."""
     o = tree.dep_start[c]
     n = tree.dep_count[c]
-    solve_at(tree.dep_dof, o, n, w.N, tau_c)
+    for a in range(n):
+        w.yd[a] = tau_c[tree.dep_dof[o + a]]
+    solve_one_by_lines(o, n, w.N, w.yd)
     for l in range(tree.row_lines[c]):
         x = ZERO
-        for d in range(o, o + n):
-            x = plus_scaled(x, tau_c[tree.dep_dof[d]], entries(w.WKc[tree.dep_dof[d]], 4 * l))
+        for a in range(n):
+            x = plus_scaled(x, w.yd[a], entries(w.WKc[tree.dep_dof[o + a]], 4 * l))
         set_entries(x, w.kc, 4 * l)
     for e in range(tree.cluster_row_count[c]):
         multipliers[tree.cluster_row[tree.cluster_row_start[c] + e]] = w.kc[e]

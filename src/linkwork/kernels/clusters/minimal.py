@@ -32,8 +32,8 @@ from __future__ import annotations
 
 from linkwork.kernels.algorithm import Shape
 from linkwork.kernels.clusters.aba import CLUSTERED, cluster_aba_sweeps
+from linkwork.kernels.clusters.columns import cluster_jacobian
 from linkwork.kernels.clusters.explicit import (
-    cluster_jacobian,
     explicit_bias,
     explicit_jacobian,
     factorize_normal_matrix,
@@ -77,7 +77,7 @@ def explicit_constraints(tree: Array, w: Array, q: Array) -> None:
     w.pivot[0] = 1.0
     for c in range(tree.nclusters):
         factorize_normal_matrix(tree, w, c)
-        explicit_jacobian(tree, w, c)
+        explicit_jacobian(tree, w, c, 0)
         w.fault[0] = where(1.0 / CLUSTER_PIVOT, w.pivot[1], -float(1 + c), w.fault[0])
 
 

@@ -7,7 +7,7 @@ of the whole tree. Cost: cubic in the independent degrees of freedom.
 
 from __future__ import annotations
 
-from linkwork.kernels.algorithm import Algorithm
+from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.clusters.aba import CLUSTERED
 from linkwork.kernels.clusters.explicit import (
     cluster_multipliers,
@@ -31,6 +31,9 @@ from linkwork.kernels.tree.crba import COMPOSITE, mass_matrix
 from linkwork.kernels.tree.rnea import joint_torques
 from linkwork.plans.clusters import CLUSTER_TREE
 
+PROJECTED: dict[str, Shape] = CLUSTERED | {"MG": ("nv", "nv")}
+"""Work arrays, with ``M G`` of the whole tree."""
+
 
 @kernel
 def projected_mass_matrix(tree: Array, w: Array) -> None:
@@ -42,15 +45,15 @@ def projected_mass_matrix(tree: Array, w: Array) -> None:
                 x = w.Mc[i, k]
                 for d in range(tree.dep_start[c], tree.dep_start[c] + tree.dep_count[c]):
                     x = x + w.Mc[i, tree.dep_dof[d]] * w.Gc[tree.dep_dof[d], k]
-                w.MGc[i, k] = x
+                w.MG[i, k] = x
     for c in range(tree.nclusters):
         for f in range(tree.ind_start[c], tree.ind_start[c] + tree.ind_count[c]):
             i = tree.ind_dof[f]
             for e in range(tree.nind):
                 k = tree.ind_dof[e]
-                x = w.MGc[i, k]
+                x = w.MG[i, k]
                 for d in range(tree.dep_start[c], tree.dep_start[c] + tree.dep_count[c]):
-                    x = x + w.Gc[tree.dep_dof[d], i] * w.MGc[tree.dep_dof[d], k]
+                    x = x + w.Gc[tree.dep_dof[d], i] * w.MG[tree.dep_dof[d], k]
                 w.Dc[i, k] = x
     factorize_at(tree.ind_dof, 0, tree.nind, w.Dc)
 
@@ -86,7 +89,7 @@ def projection(tree: Array, w: Array, problem: Problem, result: Result) -> None:
     for k in range(tree.nv):  # tau_c = M q'' + c - tau, with u = tau - c - M g
         w.x[k] = -w.uc[k]
         for f in range(tree.nind):
-            w.x[k] += w.MGc[k, tree.ind_dof[f]] * result.a[tree.ind_dof[f]]
+            w.x[k] += w.MG[k, tree.ind_dof[f]] * result.a[tree.ind_dof[f]]
     for c in range(tree.nclusters):
         cluster_multipliers(tree, w, c, w.x, result.multipliers)
         cluster_residuals(tree, w, c, result.a, result.residual)
@@ -95,5 +98,11 @@ def projection(tree: Array, w: Array, problem: Problem, result: Result) -> None:
 
 
 PROJECTION = Algorithm(
-    "projection", projection, INPUTS, OUTPUTS, WORK | COMPOSITE | CLUSTERED, CLUSTER_TREE, view=forward_view
+    "projection",
+    projection,
+    INPUTS,
+    OUTPUTS,
+    WORK | COMPOSITE | CLUSTERED | {"MG": ("nv", "nv")},
+    CLUSTER_TREE,
+    view=forward_view,
 )

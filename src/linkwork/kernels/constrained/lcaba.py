@@ -28,6 +28,7 @@ Cost: O(n + m + m_c^2 n), with m_c the largest number of neighbors.
 from __future__ import annotations
 
 from linkwork.kernels.algorithm import Algorithm
+from linkwork.kernels.block_rows import row, row_plus_scaled, set_row
 from linkwork.kernels.constrained.lcaba_factor import SPRINGS, articulate_loops
 from linkwork.kernels.constrained.pair_springs import apply_pair_force, pair_residual
 from linkwork.kernels.constrained.problem import (
@@ -90,13 +91,12 @@ def forces_to_neighbors(tree: Array, w: Array, i: int, tau: Array) -> None:
     kind = tree.kind[i]
     f = w.f[i]
     for e in range(tree.neighbor_start[i], tree.neighbor_start[i] + tree.neighbor_count[i]):
-        other = w.f[tree.neighbor_body[e]]
+        j = tree.neighbor_body[e]
         for k in range(dof_of(kind)):
             u = tau[tree.iv[i] + k] - f[axis_of(kind, k)]
             if kind == HELICAL:
                 u = u - tree.pitch[i] * f[5]
-            for c in range(6):
-                other[c] += w.DSH[e, k, c] * u
+            set_row(row_plus_scaled(row(w.f, j), u, row(w.DSH[e], k)), w.f, j)
 
 
 @kernel

@@ -26,7 +26,8 @@ from typing import Annotated, NamedTuple
 
 from linkwork.kernels.algorithm import Shape
 from linkwork.kernels.clusters.actuated import max_constraint_error, max_required_torque
-from linkwork.kernels.clusters.explicit import cluster_multipliers, generalized_force, shift_force_to_parent
+from linkwork.kernels.clusters.columns import generalized_force, shift_force_to_parent
+from linkwork.kernels.clusters.explicit import cluster_multipliers
 from linkwork.kernels.clusters.rnea import CLUSTER_RNEA, independent_torques, spanning_tree_torques
 from linkwork.kernels.contact.setup import body_rows, poses_of_shapes, world_poses
 from linkwork.kernels.contact.shapes.geometry import CONTACT_WORK, contact_geometry, given_contacts

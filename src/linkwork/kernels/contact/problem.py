@@ -37,7 +37,7 @@ from __future__ import annotations
 from typing import Annotated, NamedTuple
 
 from linkwork.kernels.algorithm import Shape
-from linkwork.kernels.clusters.explicit import generalized_force
+from linkwork.kernels.clusters.columns import generalized_force
 from linkwork.kernels.constrained.constraints import (
     constraint_bias,
     constraint_rows,
