@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Records whose fields are arrays or parts of arrays: how the flat inputs and outputs of an algorithm get names.
 
-The fields of a named tuple, in order, take arrays one after the other. A field that says its shape is a part of an
-array, and those that follow it are further parts of the same one::
+The fields of a named tuple, in order, take arrays one after the other. A field annotated with a shape is a part of an
+array, and fields with shapes that follow it are further parts of the same array::
 
     class Result(NamedTuple):
         a: Array                                      an array
