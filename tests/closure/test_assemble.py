@@ -145,7 +145,7 @@ def test_a_model_of_rounded_numbers_is_taken_as_closed_with_a_warning() -> None:
     robot = lw.zoo.pendulum(1).constrained(
         lw.constraints.Point("tip", "world", second_at=(0, 0, -1 - 1e-6), name="hold")
     )
-    with pytest.warns(lw.errors.ModelWarning, match="close to 1e-06 only"):
+    with pytest.warns(lw.errors.ModelWarning, match="close only to 1e-06"):
         np.testing.assert_allclose(robot.assemble(attempts=1), [0.0], atol=1e-6)
     with pytest.raises(lw.errors.AssemblyError, match="without a tolerance, such loops are taken as closed"):
         robot.assemble(attempts=1, tolerance=1e-9)

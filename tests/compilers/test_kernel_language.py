@@ -311,7 +311,7 @@ REFUSED = {
         helper("def f(x, k):\n    if k > 2:\n        return x\n    return 0  #!"),
     ),
     "the value of a kernel that returns none": Refused(
-        "x = f(y)  #!", "x gets nothing.*returns no value", helper("def f(y):\n    y[0] = 1.0")
+        "x = f(y)  #!", "x has no value.*returns none", helper("def f(y):\n    y[0] = 1.0")
     ),
     # Names
     "an unknown name": Refused("velocity = q[0]\ny[0] = velocty  #!", "no velocty; did you mean velocity"),
@@ -373,8 +373,8 @@ REFUSED = {
     "an integer chooses among two types": Refused("x = (q[0], 1)[tree.n]  #!", "entries of several types"),
     "a row where a float is needed": Refused("y[0] = w.b[0]  #!", "an array of state with 1 axis.*a float is needed"),
     "a table where a float is needed": Refused("y[0] = tree  #!", "tree where a float is needed"),
-    "an array taken apart": Refused("a, b = q  #!", "cannot be taken apart into 2 names"),
-    "too few names for a tuple": Refused("a, b = (q[0], q[1], 1.0)  #!", "a tuple of 3 cannot be taken apart into 2"),
+    "an array taken apart": Refused("a, b = q  #!", "cannot be unpacked into 2 names"),
+    "too few names for a tuple": Refused("a, b = (q[0], q[1], 1.0)  #!", "a tuple of 3 cannot be unpacked into 2"),
     "a starred name": Refused("a, *b = (q[0], q[1])  #!", "only names and entries of arrays"),
     "an entry of a list of constants": Refused("y[0] = X[0]  #!", "has no entries", "X = [1.0]\n\n\n"),
     "an entry of an array of constants": Refused("y[0] = X[0]  #!", "has no entries", "X = np.ones(3)\n\n\n"),

@@ -868,7 +868,7 @@ def test_springs_that_are_taken_to_be_rigid_are_named() -> None:
 def test_a_weak_spring_that_is_taken_to_be_rigid_is_a_warning(name: str) -> None:
     p = problem(f"file: {name}")
     with pytest.warns(
-        UserWarning, match=r"taken to be rigid that are weak: its weight could bend '.*' by \S+ rad. Pass held="
+        UserWarning, match=r"weak springs are taken to be rigid: its weight could bend '.*' by \S+ rad. Pass held="
     ):
         maps = p.robot.actuation(p.q)
     assert WEAK[name] in maps.held
@@ -1010,7 +1010,7 @@ BAD_MAPS: dict[str, tuple[Callable[[lw.results.Actuation, Mechanism, Floats], ob
     "velocities of joints for motors": (lambda m, r, q: m.joint_velocity([1.0, 2.0, 3.0]), r"motor has shape \(3,\)"),
     "torques of motors for joints": (lambda m, r, q: m.motor_torque([1.0, 2.0, 3.0]), r"joint has shape \(3,\)"),
     "one joint of two motors": (lambda m, r, q: m.of("B").motor_velocity([1.0]), "2 motors move 1 joint"),
-    "another joint": (lambda m, r, q: m.of("A"), "'A' is not moved by the motors; these are: B, D"),
+    "another joint": (lambda m, r, q: m.of("A"), "'A' is not moved by the motors, which move B, D"),
     "an unknown motor": (lambda m, r, q: r.actuation(q, ["Z"]), "no joint 'Z'"),
     "no constraints": (lambda m, r, q: r.unconstrained().actuation(q), "has no enabled constraints"),
     "a motor as a joint": (lambda m, r, q: r.actuation(q, ["A", "E"], ["A"]), "joint 'A' is a motor"),

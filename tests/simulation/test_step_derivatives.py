@@ -436,7 +436,7 @@ def test_gradients_of_fifty_euler_steps_where_rows_are_redundant_on_closed_loops
 def test_what_rollouts_refuse() -> None:
     stepper = lw.Stepper(zoo.pendulum(2), dt=1e-2)
     adjoint = lw.derivatives.Adjoint(stepper)
-    with pytest.raises(lw.errors.InputError, match="say how many steps"):
+    with pytest.raises(lw.errors.InputError, match="pass the number of steps"):
         adjoint([0.0, 0.0])
     with pytest.raises(lw.errors.InputError, match="needs to be for 5"):
         adjoint([0.0, 0.0], tau=np.zeros((4, 2)), steps=5)

@@ -199,8 +199,8 @@ class Mobility:
     closed: bool
     """Whether the constraints are satisfied there."""
     redundant: dict[str, int]
-    """Constraints that say, wholly or in part, what the others say: how many rows of each could go, were all others
-    kept. Rows that say the same count for each constraint that says it."""
+    """Redundant constraints: the number of rows of each that could be removed while all others are kept. Equal rows of
+    several constraints count for each of them."""
     conflicting: dict[str, float]
     """Constraints that cannot be satisfied together, to first order, and the error that must stay."""
     freedom: Floats

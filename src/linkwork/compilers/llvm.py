@@ -56,7 +56,7 @@ def cpu() -> tuple[str, str]:
     missing = _instruction_sets(name.strip(), features) - {k for k, has in _host_features().items() if has}
     if missing:
         raise LinkworkError(
-            f"LINKWORK_CPU is '{setting}', whose code needs {', '.join(sorted(missing))}, which this machine has not; "
+            f"LINKWORK_CPU is '{setting}', whose code needs {', '.join(sorted(missing))}, which this machine lacks; "
             f"it is '{llvm.get_host_cpu_name()}'"
         )
     return name.strip(), features

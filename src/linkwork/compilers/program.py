@@ -90,8 +90,8 @@ class Program:
                 return trace(self.algorithm, self.tree, limit)
         except ZeroDivisionError:  # of numbers of the robot
             raise SingularMassMatrix(
-                f"{self.algorithm.name} of '{self.robot}' divides by zero: what a joint moves is nothing, or rounding "
-                "beside the largest masses and lengths of the robot. Check the units of its inertias and placements"
+                f"{self.algorithm.name} of '{self.robot}' divides by zero: the inertia that a joint moves is zero, or "
+                "rounding beside the largest masses and lengths of the robot. Check units of inertias and placements"
             ) from None
 
     def content(self) -> tuple[str | bytes, ...]:

@@ -23,7 +23,7 @@ class RowSolution:
     impulses: Array
     """(..., m) forces or impulses of rows, in their cones."""
     velocities: Array
-    """(..., m) ``G f + g``, without what compliance adds."""
+    """(..., m) ``G f + g``, without the term of compliance."""
     residual: Array
     """(...) the largest residual of any contact or row, a velocity."""
     iterations: Array

@@ -27,7 +27,7 @@ M = TypeVar("M", bound=Model)
 
 @dataclass(frozen=True)
 class Balance(Generic[M]):
-    """Counterweights, and what they do to the shaking force of a motion."""
+    """Counterweights, and the shaking force of a motion with them."""
 
     robot: M
     """The mechanism with them."""

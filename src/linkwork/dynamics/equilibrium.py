@@ -57,7 +57,7 @@ PATIENCE = 3
 
 @dataclass(frozen=True)
 class Equilibrium(InverseSolution):
-    """A static pose, and what carries the robot there: `torque` of motors, `forces` of constraints."""
+    """A static pose and its loads: `torque` of motors, `forces` of constraints."""
 
     q: Floats
     """The pose, ``(nq,)``."""
@@ -122,8 +122,8 @@ def equilibrium(robot: Model, q: npt.ArrayLike | None = None, *, max_iterations:
     """The static equilibrium nearest to ``q``: pose, torques of motors and forces of constraints.
 
     Loops, and feet that constraints hold, stay closed; springs of joints without a motor settle; motors carry the rest,
-    with the least torques where there is a choice; what nothing can carry falls until it hangs. Stops and dry friction
-    of joints carry nothing. Stability is not checked.
+    with the least torques where there is a choice; unsupported bodies settle where they hang. Stops and dry friction of
+    joints carry no load. Stability is not checked.
 
     Args:
         robot: The mechanism, with constraints that hold it where it stands on something.

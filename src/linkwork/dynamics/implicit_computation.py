@@ -258,9 +258,9 @@ class ImplicitComputation:
     def _refuse(self, scope: Mapping[str, Any]) -> None:
         if "refused" in scope and scope["refused"].any():
             raise UnsupportedFeature(
-                f"rows of the constraints of '{self.product.robot.name}' depend on each other: second derivatives are "
-                "known there of accelerations on closed loops, not of constraint forces or where loops are open; leave "
-                "out seeds of forces and assemble q, or take differences of vjp"
+                f"rows of the constraints of '{self.product.robot.name}' depend on each other: second derivatives "
+                "exist there for accelerations on closed loops, not for constraint forces or on open loops; leave out "
+                "cotangents of forces and assemble q, or take differences of vjp"
             )
 
     # Few states ------------------------------------------------------------------------------------------------

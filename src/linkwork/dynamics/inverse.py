@@ -105,8 +105,8 @@ class InverseDynamics(BaseEvaluator):
     torques that go with them. Accelerations that need other forces are an error; `solve` reports what is missing
     instead (`InverseSolution.unmet`).
 
-    Where loops are a little open, rows that repeat others in closed ones do not do so quite. Here, as in `cluster` of
-    `ForwardDynamics`, they bind no more for it; other forward methods obey what is left of them as well.
+    Where loops are slightly open, rows that are redundant on closed loops become independent. Here, as in `cluster` of
+    `ForwardDynamics`, they still count as redundant; other forward methods satisfy them as well.
 
     Args:
         robot: The mechanism.
@@ -194,7 +194,7 @@ class InverseDynamics(BaseEvaluator):
 
     @property
     def _spreads(self) -> bool:
-        """Whether several joints share what pushes."""
+        """Whether several joints share the load."""
         return self.method in ("actuated", "least")
 
     @property
@@ -398,7 +398,7 @@ class InverseDynamics(BaseEvaluator):
                 f"the constraints of '{self.robot.name}' do not allow the acceleration a{where}: "
                 f"{dof_names(self.robot)[at[-1]]} has {value:.6g}, and follows the independent joints with "
                 f"{full[at]:.6g}. Complete a with Minimal(robot).acceleration(q, v, ...), or name a method "
-                "('cluster', 'actuated', 'least'), which takes of a what the independent joints have"
+                "('cluster', 'actuated', 'least'), which reads only entries of independent joints"
             )
 
     def _contacts_of(self, results: Sequence[Array]) -> BearingContacts:
@@ -416,8 +416,8 @@ class InverseDynamics(BaseEvaluator):
         if not np.all(contacts.feasible):
             raise UnsupportedFeature(
                 f"motors and contacts of '{self.robot.name}' cannot make these accelerations: "
-                f"{missing(self.robot, contacts, self.execution.held['settings'])}. Forces within the cones "
-                "of friction leave no less (solve(...).unmet); ask for a motion that feet can push, or raise max_gap"
+                f"{missing(self.robot, contacts, self.execution.held['settings'])}. This is the least residual "
+                "with forces within the friction cones (solve(...).unmet): change the motion, or raise max_gap"
             )
 
     def _verify(self, last: Array) -> None:

@@ -75,7 +75,7 @@ class InverseSolution:
 
     @property
     def beyond_limits(self) -> Mapping[str, Array]:
-        """Joints whose torques exceed what their motors have, and by how much at most, ``(...)``: N m or N.
+        """Joints whose torques exceed the limits of their motors, and the largest excess, ``(...)``: N m or N.
 
         Empty where limits are kept, up to rounding. Limits are those of `torque_limits` in this state.
         """

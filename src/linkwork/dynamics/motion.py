@@ -52,8 +52,8 @@ class Motion:
     v: Array
     """Joint velocities, ``(k, ..., nv)``."""
     tau: Array
-    """Torques in the step that follows, at its start: those given, and what actuators make of commands (for the last
-    state, of what was given before)."""
+    """Torques at the start of the step that follows: inputs, and torques of actuators under commands (for the last
+    state, with the inputs of the step before)."""
     multipliers: Array
     """Forces of all constraints in a row in the step that led to each state, ``(k, ..., nc)``; zero at the start."""
     settings: dict[str, Any] = field(default_factory=dict)

@@ -119,7 +119,7 @@ def refuse_contacts(contact_state: Array | None) -> None:
     """Raise where contacts act: their forces on bodies are not among the reactions."""
     if contact_state is not None:
         raise UnsupportedFeature(
-            "accelerations and reactions of a run with contacts are not computed again: use contact=False, or force "
+            "accelerations and reactions of a run with contacts cannot be recomputed: use contact=False, or force "
             "sensors (lw.sensors)"
         )
 

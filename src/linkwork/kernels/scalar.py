@@ -40,7 +40,7 @@ def kernel(function: Any = None, /, *, checked: bool = True) -> Any:
     no ``@``, no fancy indexing: arrays come in as arguments, and results are written into one of them; inputs are
     read-only. Sines, cosines and roots are `sincos` and `sqrt`. Other kernels can be called. Functions, numbers and
     tuples of the surrounding module or function are constants, read once, when the kernel is first compiled.
-    `KernelError` says what is outside the language, and where.
+    `KernelError` names the expression outside the language, with its line.
 
     Before a kernel from outside linkwork runs for a robot, it is run once with checks: of all indices, of division by
     the integer zero, of integers beyond 64 bits, and of endless loops. ``@kernel(checked=False)`` skips the checks.

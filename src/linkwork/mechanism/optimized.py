@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Optimized:
-    """A robot on its best spanning tree, and what was won; see `Mechanism.optimized`."""
+    """A robot on its best spanning tree, and the gain; see `Mechanism.optimized`."""
 
     original: Mechanism
     """The robot that was given."""

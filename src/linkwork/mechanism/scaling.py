@@ -75,7 +75,9 @@ class Scaling:
     def __init__(self, robot: Model, length: float, mass: float, time: float) -> None:
         self.length, self.mass, self.time = length, mass, time
         if not (0 < time * time < np.inf and 0 < length * length < np.inf and 0 < self.energy < np.inf):
-            raise InputError(f"factors {length:g} of lengths, {mass:g} of masses, {time:g} of times are beyond floats")
+            raise InputError(
+                f"factors {length:g} of lengths, {mass:g} of masses, {time:g} of times exceed the range of floats"
+            )
         joints = [j.type for j in robot.joints]
         self.positions = _joined([lengths_of_q(j, self.length) for j in joints])
         """Of each number of q, ``(nq,)``."""

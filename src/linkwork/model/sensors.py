@@ -137,9 +137,9 @@ VOLUMES = (Sphere, Box, Ellipsoid, Cylinder)
 @converted
 @dataclass(frozen=True, eq=False)
 class Outboard:
-    """A part of a moving body, and what it carries: what is outboard of a fixed joint that the model has merged.
+    """A part of a moving body and the bodies that it carries, outboard of a fixed joint that the model has merged.
 
-    A model joins bodies that fixed joints connect; a force sensor at such a joint measures what its far side needs.
+    A model joins bodies that fixed joints connect; a force sensor at such a joint measures the load of its far side.
 
     Args:
         inertia: Of the part, in the frame of the moving body (or of the world).
@@ -192,9 +192,9 @@ class Sensor:
     margin: float = 0.0
     """Of sensors of limits: distance at which a limit counts as reached."""
     volume: Solid | None = None
-    """Of touch sensors: contacts count whose normals meet it; of ``insidesite``: what is to be inside of it."""
+    """Of touch sensors: contacts count whose normals meet it; of ``insidesite``: the volume that is tested."""
     data: tuple[str, ...] = ("dist",)
-    """Of a range finder: what it gives, of `RAY_DATA`."""
+    """Of a range finder: its outputs, of `RAY_DATA`."""
     exclude: str = ""
     """Of a range finder: the body, or the link that is part of one, whose shapes it does not see."""
     refused: str = ""

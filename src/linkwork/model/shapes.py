@@ -121,7 +121,7 @@ class Ground:
 @converted
 @dataclass(frozen=True, eq=False)
 class HeightField:
-    """The surface ``z = height(x, y)`` over a rectangle around the origin, and what is below it.
+    """The surface ``z = height(x, y)`` over a rectangle around the origin, and the volume below it.
 
     Heights are given on a regular grid; between four of them, the surface is two triangles.
 

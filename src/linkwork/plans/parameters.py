@@ -398,7 +398,7 @@ def _refuse_coal(robot: Model, tree: Tree, shapes: Collection[int], what: str) -
     for k in np.flatnonzero(tree.contact_kind == GIVEN).tolist():
         if {int(tree.contact_first[k]), int(tree.contact_second[k])} & set(shapes):
             raise UnsupportedFeature(
-                f"{robot.contacts[k]} is found by coal, which knows shapes as they are drawn: {what} is an input where "
+                f"{robot.contacts[k]} is found by coal, whose shapes are fixed: {what} can be an input only where "
                 "all of its pairs have kernels"
             )
 

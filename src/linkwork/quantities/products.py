@@ -91,7 +91,7 @@ class Product(BaseEvaluator):
         if backend.name == "cuda" and self.computation is not None:
             raise UnsupportedFeature(
                 f"{self.quantity} of '{self.robot.name}' is several programs and a linear system between them: on a "
-                "GPU it is there through lw.torch.function and lw.jax.function, or by method 'cluster'"
+                "GPU use lw.torch.function, lw.jax.function, or method 'cluster'"
             )
 
     @property

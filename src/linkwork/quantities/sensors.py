@@ -57,7 +57,7 @@ class SensorValues(Mapping[str, Array]):
 class Sensors(BaseEvaluator):
     """Sensors of one robot, ready to call: ``sensors(q, v, a)`` are the values of all of them in a row.
 
-    `inputs` says what a call takes: ``q``, and of the others what the chosen sensors need. In this order:
+    `inputs` names the inputs of a call: ``q``, and those of the others that the chosen sensors need, in this order:
 
     | input               | shape               | what it is                                                          |
     |---------------------|---------------------|---------------------------------------------------------------------|
