@@ -111,7 +111,7 @@ def closed_to(robot: Model) -> float:
 
 
 def largest_unit(robot: Model) -> float:
-    """The largest of what errors of rows are measured by."""
+    """The largest unit of errors of rows."""
     result = typical_row_units(robot)[which_enabled(robot) & which_holonomic(robot)]
     return float(result.max()) if result.size else 1.0
 

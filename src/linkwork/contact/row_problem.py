@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Contact problems of rows as arrays: what is given, checked, and what a solver returns."""
+"""Contact problems of rows as arrays: checked inputs, and results of a solver."""
 
 from __future__ import annotations
 

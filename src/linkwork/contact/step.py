@@ -421,5 +421,5 @@ def check_contact_parameters(names: Sequence[str], passive: bool) -> None:
 
 
 def _by_slots(remake: Callable[..., ContactStep], arguments: tuple[Any, ...]) -> ContactStep:
-    """`ContactStep.by_slots` of what was pickled."""
+    """`ContactStep.by_slots` of an unpickled step."""
     return remake(*arguments).by_slots

@@ -317,7 +317,7 @@ class _Drawing:
         return points, [1, *[2] * (len(before) - 1), 4, 4, 4, *[2] * (len(after) - 1)]
 
     def _mark(self, tie: Tie, before: int) -> None:
-        """A sign below a box, and what it stands for."""
+        """A sign below a box, and its meaning."""
         body = tie.bodies[0]
         locked = tie.style == "lock"
         color = FAINT if not tie.enabled else COUPLING if locked else GROUND

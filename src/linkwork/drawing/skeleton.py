@@ -40,7 +40,7 @@ End = tuple[Pair, int, int]
 
 @dataclass(frozen=True, eq=False)
 class Skeleton:
-    """Points on the bodies of a robot, and what is drawn between them."""
+    """Points on the bodies of a robot, and the lines between them."""
 
     robot: Model
     body: npt.NDArray[np.int64]
@@ -54,7 +54,7 @@ class Skeleton:
     ropes: npt.NDArray[np.int64]
     """The two ends of what a `Rod` keeps apart."""
     marks: dict[str, list[int]]
-    """Points by what they are: ``joint``, ``mass``, ``loop``, ``held``, ``pin``."""
+    """Points by kind: ``joint``, ``mass``, ``loop``, ``held``, ``pin``."""
     held: tuple[End, ...]
     """Constraints between a body and the world, with their first and second points."""
     loops: tuple[End, ...]

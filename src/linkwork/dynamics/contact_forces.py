@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Inverse dynamics with contacts: which pairs bear load, parameters of the kernel, and what it found.
+"""Inverse dynamics with contacts: loaded pairs, parameters of the kernel, and its results.
 
 The kernel is `kernels.contact.forces`; `InverseDynamics` with ``contacts`` runs it.
 """
@@ -31,7 +31,7 @@ TOLERANCE, SINGLE_TOLERANCE = 1e-11, 1e-5
 """Residual at which iterations end, relative to the required torques; in single precision."""
 MAX_ITERATIONS = 60
 PROXIMAL, SINGLE_PROXIMAL = (1e-3, 1e-8, 1e-5), (1e-2, 1e-4, 1e-3)
-"""Weight of the proximal term to start with, the least, and the one at which what contacts miss is final."""
+"""Weight of the proximal term: the initial one, the least, and the one at which the residual of contacts is final."""
 ROUNDING, SINGLE_ROUNDING = 1e-14, 1e-6
 MAX_GAP_AT = 5
 """Where the settings have it:"""
@@ -124,7 +124,7 @@ class BearingContacts:
     unmet: Array
     """``(..., nv)``"""
     balance: Array = field(repr=False)
-    """The largest of ``unmet`` and of what is required, without units of length, ``(..., 2)``."""
+    """The largest of ``unmet`` and of the required torques, without units of length, ``(..., 2)``."""
     allowed: float = field(repr=False)
     """Residual at which iterations end, relative to the required torques."""
 

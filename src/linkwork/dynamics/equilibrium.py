@@ -207,7 +207,7 @@ def _no_longer(step: Floats) -> Floats:
 
 
 def _balanced(balance: _Balance, q: Floats, max_iterations: int) -> tuple[Floats, Floats, Floats, Floats]:
-    """Newton's method on all equations at once: the pose, torques, forces, and what is missing.
+    """Newton's method on all equations at once: the pose, torques, forces, and the residual.
 
     It ends where rounding does: of the poses that it passes, that of the smallest accelerations is taken.
     """
@@ -242,7 +242,7 @@ def _least(A: Floats, b: Floats, rank: float = EQUILIBRIUM_RANK) -> Floats:
 
 
 def null_space(A: Floats) -> Floats:
-    """An orthonormal basis of what ``A`` maps to nothing, a column each."""
+    """An orthonormal basis of the null space of ``A``, in columns."""
     if 0 in A.shape:
         return np.eye(A.shape[1])
     _, s, Vt = np.linalg.svd(A)

@@ -40,7 +40,7 @@ def no_kernel(what: str) -> UnsupportedFeature:
     """The error that `kkt` has no program.
 
     Args:
-        what: Would be done with it.
+        what: Name of the refused operation.
     """
     return UnsupportedFeature(f"kkt is dense linear algebra in NumPy: there is nothing to {what}")
 

@@ -42,7 +42,7 @@ Shapes = dict[str, tuple[int, ...]]
 
 @dataclass(frozen=True)
 class Implicit:
-    """Equations that a solution satisfies, and what they depend on."""
+    """Equations that a solution satisfies, and their inputs."""
 
     residual: Program
     """Makes ``F``: output ``tau`` and, with constraints, ``rows``."""

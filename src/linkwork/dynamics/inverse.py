@@ -375,7 +375,7 @@ class InverseDynamics(BaseEvaluator):
             self._verify(outputs[-1])
             if self._exact:
                 self._check_allowed(arrays[2], outputs[1])
-            if self.bearing is not None and alone:  # the caller does not see what is unmet
+            if self.bearing is not None and alone:  # the caller does not see `unmet`
                 self._check_met(outputs[:-1])
 
         return verify

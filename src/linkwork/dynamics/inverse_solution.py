@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Results of inverse dynamics: torques, forces of constraints and contacts; and what motors there are."""
+"""Results of inverse dynamics: torques, forces of constraints and contacts; and limits of motors."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ class MotionForces:
         return np.broadcast_to(self.times.reshape(-1, *(1,) * (len(lead) - 1)), lead)
 
     def torques(self) -> dict[str, Array]:
-        """Joint torques by what makes them, ``(k, ..., nv)`` each."""
+        """Joint torques by their source, ``(k, ..., nv)`` each."""
         robot, q, v = self.robot, self.q, self.v
         torques = {"motors": self.tau}
         if self.passive:
@@ -103,7 +103,7 @@ class MotionForces:
         return reactions(robot, self.q, self.v, a, multipliers, wrenches=self.wrenches, time=self._time)
 
     def powers(self) -> dict[str, Array]:
-        """Powers by what does the work, ``(k, ...)`` each, in watts; of each drive under its own name."""
+        """Powers by their source, ``(k, ...)`` each, in watts; of each drive under its own name."""
         powers = {name: (tau * self.v).sum(axis=-1) for name, tau in self.torques().items()}
         if has_motions(self.robot):
             _, multipliers = self.solution

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Thresholds of dynamics: what each is a part of, why it is what it is, and a test of what it decides.
+"""Thresholds of dynamics: the quantity that each is relative to (*part of*), its reason, and its test.
 
 Settings that users may choose (regularization, tolerance) are beside what they are settings of.
 """

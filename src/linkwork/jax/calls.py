@@ -153,7 +153,7 @@ def _lowered(platform: str, ctx: Any, *operands: Any, target: Target) -> Any:
 
 
 def _number_major(rank: int, own: int) -> tuple[int, ...]:
-    """A layout, minor to major, in which states are next to each other: what GPUs read fastest."""
+    """A layout, minor to major, in which states are contiguous: the fastest to read on GPUs."""
     return (*reversed(range(rank - own)), *reversed(range(rank - own, rank)))
 
 

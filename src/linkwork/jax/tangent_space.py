@@ -59,7 +59,7 @@ class TangentSpace:
             elif size:
                 self.blocks.append(Block(None, q, v, size))
         self.flat = all(block.kind is None and block.q == block.v for block in self.blocks)
-        """Whether coordinates are what velocities are the rates of."""
+        """Whether velocities are the rates of coordinates."""
 
     def rates(self, q: Array, v: Array, dual: bool = False) -> Array:
         """Rates of coordinates of a tangent vector; ``dual``: the gradient by coordinates of one in tangent space."""

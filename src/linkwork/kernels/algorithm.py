@@ -34,7 +34,7 @@ class Algorithm:
     where iterations are about to end: in the last one that is allowed, and where the residual is at most the root of
     the tolerance, or at most the third number of ``settings``.
 
-    Where ``view`` is given, all kernels take what it returns in place of inputs and outputs: named tuples whose fields
+    With ``view``, all kernels take its result in place of inputs and outputs: named tuples whose fields
     are these arrays, or parts of them. Callers of `text` and `iterate`, which all backends run, pass flat arrays.
     """
 
@@ -68,7 +68,7 @@ class Algorithm:
     `ORDER` numbers to ``key``: native code in lanes puts states with similar keys, number by number, side by side, so
     that the states of a block need similar work (`compilers.entry.ordered`)."""
     outside: Algorithm | None = None
-    """All of its text that is from outside the package, called as it calls it: what is checked in its place."""
+    """Its code from outside the package, called as by the kernel: this is checked in its place."""
 
     @cached_property
     def text(self) -> Callable[..., None]:

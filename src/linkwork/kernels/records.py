@@ -9,7 +9,7 @@ array, and fields with shapes that follow it are further parts of the same array
         progress: Annotated[Array, (1,)]              the first number of the next array
         multipliers: Annotated[Array, ("nc",)]        tree.nc numbers after it
 
-A field that is a record takes what its own fields do; a field with a default takes nothing. An `Entry` is one number.
+A field that is a record takes the arrays of its fields; a field with a default takes none. An `Entry` is one number.
 """
 
 from __future__ import annotations

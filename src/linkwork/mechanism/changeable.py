@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""New mechanisms from old ones: what of `Mechanism` gives a changed copy, and needs the packages above the model."""
+"""New mechanisms from old ones: methods of `Mechanism` that return a changed copy by packages above the model."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class Rules:
     Args:
         cuts: Whether passive joints may become constraints, and constraints joints of the tree.
         root: Whether floating bases may be carried by another body, or by a constraint to the world.
-        keep: Names of joints and constraints that stay what they are.
+        keep: Names of joints and constraints that do not change kind.
         drop: Properties of joints that may be lost where they become constraints.
     """
 

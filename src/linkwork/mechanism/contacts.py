@@ -42,7 +42,7 @@ GroundLike = bool | PlacementLike | HeightField | ContactShape
 
 
 _OF_SURFACES = ("friction", "restitution", "compliance", "torsional_friction", "rolling_friction")
-"""Numbers of a pair that are given, or else what the two surfaces say."""
+"""Numbers of a pair: the explicit ones, or else those of the two surfaces."""
 
 
 class ContactOptions(TypedDict, total=False):
@@ -114,7 +114,7 @@ def combined_surface(first: Surface | None, second: Surface | None) -> Surface:
 
 
 def _combined(one: float | None, two: float | None, rule: Combination) -> float | None:
-    """A coefficient of friction of two surfaces; what only one of the two says counts alone."""
+    """A coefficient of friction of two surfaces; if only one of them has it, that one."""
     if one is None or two is None:
         return two if one is None else one
     if rule == "greater":

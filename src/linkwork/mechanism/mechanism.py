@@ -344,7 +344,7 @@ class Mechanism(Shown):
             keep: Names of joints and constraints that do not change kind, such as contacts that are switched off.
             drop: Properties that joints may lose by closing a loop: some of limits, damping, friction.
             seconds: Duration to search; large robots are given up to then.
-            progress: Called before each count with what is counted, how many candidates were, and the fewest
+            progress: Called before each count with the candidate's name, the number of candidates, and the fewest
                 operations so far.
         """
         from linkwork.mechanism.optimized import optimize

@@ -300,7 +300,7 @@ def _joint(joint: TreeJoint, by: Scaling) -> TreeJoint:
 
 
 def _actuator(robot: Model, actuator: Actuator, by: Scaling) -> Actuator:
-    """Commands stay what they are; its length has the unit of the first degree of freedom that it drives."""
+    """Commands are unchanged; its length has the unit of the first degree of freedom that it drives."""
     if actuator.motor is not None:
         raise UnsupportedFeature(
             f"actuator '{actuator.name}' has a Motor, whose rates and forces are not scaled: leave it out, scale, and "

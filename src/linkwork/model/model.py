@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`Model`: bodies, joints, frames and constraints of a mechanism as immutable data, with lookup by name.
 
-Users hold a `mechanism.Mechanism`, which adds what needs kernels: assembly, simulation, drawing.
+Users hold a `mechanism.Mechanism`, which adds functions that need kernels: assembly, simulation, drawing.
 """
 
 from __future__ import annotations

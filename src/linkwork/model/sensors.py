@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Sensors: what they are on, and how many numbers they give.
+"""Sensors: their frames or bodies, and the number of their outputs.
 
 Types have the names of MJCF's elements, and give the numbers of MuJoCo's ``sensordata``: quaternions are ``w x y z``.
 
@@ -124,7 +124,7 @@ WITH_REFERENCE = (*_POSES, "framelinvel", "frameangvel", "insidesite")
 """Types that may be relative to a frame."""
 
 OUTBOARD = ("force", "torque", "subtreecom", "subtreelinvel", "subtreeangmom", "e_potential")
-"""Types that are about what a part of a body carries."""
+"""Types that measure the bodies that a part of a body carries."""
 
 RAY_DATA: Mapping[str, int] = MappingProxyType({"dist": 1, "dir": 3, "origin": 3, "point": 3, "normal": 3, "depth": 1})
 """Outputs of a range finder, in this order, and their sizes: distance along z of its frame (-1: nothing is

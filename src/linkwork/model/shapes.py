@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Shapes of bodies, visual and for collision: what viewers show and contacts are computed from."""
+"""Shapes of bodies, visual and for collision, for viewers and contacts."""
 
 from __future__ import annotations
 

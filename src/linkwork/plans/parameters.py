@@ -167,11 +167,11 @@ NEEDED: Mapping[str, str] = {
     "contact_size": "contact_kind",
     "mocap": "pair_size",
 }
-"""Arrays of a layout without which a parameter has no effect on what is computed from it."""
+"""Arrays of a layout without which a parameter has no effect on results."""
 
 
 def parametrized_layout(layout: Layout, names: Sequence[str]) -> Layout:
-    """A layout with what parameters need."""
+    """A layout with arrays of parameters."""
     shared = [part for group, part in ((INERTIAL, RIGID), (PASSIVE, ELEMENTS)) if set(names) & set(group)]
     parts = [*shared, *(LAYOUTS[name] for name in names)]
     integers = {key: shape for part in parts for key, shape in part.integers.items()}
@@ -205,7 +205,7 @@ def parametrized_tree(
 
 
 def _rigid(robot: Model, tree: Tree, chosen: Sequence[Chosen]) -> dict[str, Any]:
-    """Inertias that stay with the plan, and what those that are inputs need."""
+    """Inertias that stay with the plan, and arrays for those that are inputs."""
     by_name = {one.name: one.rows for one in chosen}
     inertial = [name for name in by_name if name in INERTIAL]
     moved = by_name.get("joint_position", ())

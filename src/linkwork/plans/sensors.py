@@ -351,7 +351,7 @@ class _SensorTables:
     # Rays -------------------------------------------------------------------------------------------
 
     def _ray_tables(self) -> dict[str, Any]:
-        """Shapes that range finders see, each once, and what these give."""
+        """Shapes that range finders see, each once, and outputs of range finders."""
         seen = [sensed_shapes(self.mechanism, s) if s.type == "rangefinder" else [] for s in self.sensors]
         shapes = {id(shape): shape for each in seen for shape in each}
         number = {key: k for k, key in enumerate(shapes)}

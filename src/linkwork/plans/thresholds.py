@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Thresholds of plans: what each is a part of, why it is what it is, and a test of what it decides.
+"""Thresholds of plans: the quantity that each is relative to (*part of*), its reason, and its test.
 
 A plan is made once, in double precision, of numbers that users or files gave: what is below these is rounding.
 """

@@ -445,6 +445,6 @@ class BaseEvaluator:
 def _remade(
     kind: type[BaseEvaluator], arguments: Mapping[str, Any], backend: Backend, parameters: Mapping[str, Any]
 ) -> BaseEvaluator:
-    """An evaluator from what `BaseEvaluator.__reduce__` says of it."""
+    """An evaluator from the result of `BaseEvaluator.__reduce__`."""
     evaluator = kind(**arguments).on(backend)
     return evaluator.with_parameters(**parameters) if parameters else evaluator

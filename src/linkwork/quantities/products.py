@@ -281,7 +281,7 @@ class Product(BaseEvaluator):
         Args:
             arrays: Inputs of the evaluator, then cotangents of results, then tangents of inputs, as the kind needs.
             out: Array to write the result to, or a tuple of as many as there are results; by default new ones.
-            solution: Where the evaluator solves equations, what it returned for these inputs, if it is at hand.
+            solution: Where the evaluator solves equations, its result for these inputs, if known.
             given: By name: inputs that need not be given (``wrenches``, ``target``), cotangents of further results,
                 and tangents of such inputs (``dwrenches``, ``dtarget``).
         """

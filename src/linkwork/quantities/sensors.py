@@ -200,7 +200,7 @@ def _given(robot: Model, sensors: Sequence[Sensor], wrenches: bool, contacts: bo
 
 
 def _check(robot: Model, sensor: Sensor) -> None:
-    """Raise an error where a robot lacks what a sensor measures."""
+    """Raise an error where a robot lacks the object of a sensor."""
     mesh = _unseen_mesh(robot, sensor)
     if mesh:
         raise InputError(

@@ -400,7 +400,7 @@ def warm_start(row: ContactRow, given: npt.ArrayLike | None) -> Array:
     """The row that a simulation starts from: zeros, or one that was kept.
 
     Args:
-        row: Where rows have what.
+        row: The layout of rows.
         given: A row of an earlier simulation of the same robot.
     """
     if given is None:

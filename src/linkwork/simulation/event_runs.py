@@ -36,7 +36,7 @@ class EventRun:
 
     @property
     def stopped(self) -> bool:
-        """Whether an event was what ended it."""
+        """Whether an event ended it."""
         last = self.occurrences[-1] if self.occurrences else None
         return last is not None and any(event.stop and event.name == last.name for event in self.events)
 

@@ -97,7 +97,7 @@ class PythonStepper:
         self._step = SCHEMES[integrator](dynamics)
 
     def __call__(self, state: State, h: float, time: float = 0.0) -> Attempt:
-        """One step of the time ``h``; NaN where numbers went beyond what floats hold.
+        """One step of the time ``h``; NaN where numbers exceed the range of floats.
 
         Args:
             state: Before it.

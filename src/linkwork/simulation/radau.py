@@ -74,7 +74,7 @@ class RadauStep:
     """Steps of Radau IIA: a `OneStep`.
 
     Args:
-        stepper: Says what acts; its integrator is ``rk4``, whose stages these are.
+        stepper: Has the forces of a stage; its integrator is ``rk4``.
         wrenches: External wrenches on the frames that it names.
         accuracy: By how much steps may be wrong: Newton's iterations end at a part of it.
     """

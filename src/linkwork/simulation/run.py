@@ -125,7 +125,7 @@ class Run:
 
         Args:
             robot: The mechanism.
-            schedule: When what happens.
+            schedule: Times of steps, controls, records and events.
             start: The state.
         """
         new = replace(self, robot=robot, schedule=schedule, start=start)

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from linkwork.errors import InputError
 
 FINENESS = 2.0**20
-"""Times are whole numbers of this part of a step, a millionth: what rounding does to them does not make a step."""
+"""Times are whole numbers of this part of a step, a millionth, so that rounding adds no step."""
 
 
 def in_steps(seconds: float, dt: float) -> float:
@@ -77,7 +77,7 @@ class Schedule:
 
     @cached_property
     def _columns(self) -> tuple[npt.NDArray[Any], ...]:
-        """Columns of all stops: the steps of the clock, and what happens there."""
+        """Columns of all stops: the steps of the clock, and the tasks there."""
         first, last = self.ticks
         edges = [self.start, *([float(first), float(last)] if first <= last else []), self.end]
         periods = [every for every in (self.record, self.control, self.project) if every]

@@ -446,5 +446,5 @@ class Stepper(BaseEvaluator):
 
 
 def _by_slots(remake: Callable[..., Stepper], arguments: tuple[Any, ...]) -> Stepper:
-    """`Stepper.by_slots` of what was pickled."""
+    """`Stepper.by_slots` of an unpickled stepper."""
     return remake(*arguments).by_slots

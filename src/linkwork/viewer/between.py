@@ -72,7 +72,7 @@ class Between:
         self.nodes[PUSHES] = scene.add_arrows(f"{path}/{PUSHES}", lines, 0.5 * color, visible=False, **head)
 
     def put(self, lines: Lines) -> None:
-        """Change what there is to be seen."""
+        """Change the visible lines and points."""
         for name, node in self.nodes.items():
             points = lines[name]
             self._seen[name] = points is not None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The entry point to Delassus operators: what is made once for a robot."""
+"""The entry point to Delassus operators: plans and programs of a robot."""
 
 from __future__ import annotations
 

@@ -143,7 +143,7 @@ class DelassusOperator(RowOperator):
         return diagonal
 
     def preconditioner(self, damping: npt.ArrayLike = 0.0) -> scipy.sparse.linalg.LinearOperator:
-        """The inverse of the `blocks` and a damping, a preconditioner ``M`` of SciPy's ``cg`` (pseudo-inverse if singular).
+        """Inverse of the `blocks` and a damping, a preconditioner ``M`` of SciPy's ``cg`` (pseudo-inverse if singular).
 
         It helps where constraints are independent; where rows are redundant, ``cg`` is faster without.
 

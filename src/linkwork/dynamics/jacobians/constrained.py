@@ -305,7 +305,7 @@ class ConstrainedDerivatives(BaseEvaluator):
     def _warn_if_singular(self, q: npt.ArrayLike, result: ConstrainedJacobians) -> None:
         """Warn where rows have a lower rank than in closed configurations nearby: accelerations jump there."""
         robot = self.robot
-        # M da/dtau is a projection on what rows leave free: its trace is the number of degrees of freedom
+        # M da/dtau is a projection on the null space of the rows: its trace is the number of degrees of freedom
         freedom = np.einsum("...ij,...ij->...", mass_matrix(robot, q), result.da_dtau)
         usual, most = robot.nv - usual_rank(robot), float(freedom.max())
         if most < usual + 0.5:
@@ -326,7 +326,7 @@ class ConstrainedDerivatives(BaseEvaluator):
         def verify(arrays: Sequence[Array]) -> None:
             inputs = dict(zip(INPUTS, arrays, strict=False))
             state: dict[str, Array | None] = {name: inputs[name] for name in ("q", "v", "tau")}
-            # what is held is left out: forward dynamics holds the same, and has less to check
+            # held inputs are omitted: forward dynamics holds the same, and has less to check
             state |= {name: None if inputs[name] is held[name] else inputs[name] for name in ("wrenches", "target")}
             outputs = ConstrainedJacobians(*arrays[-len(ConstrainedJacobians._fields) :])
             parameters = dict(zip(self.parameters, arrays[len(INPUTS) :], strict=False))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Derivatives of the state after a step in time by the state before it and by what acts on it."""
+"""Derivatives of the state after a step in time by the state before it and by its inputs."""
 
 from __future__ import annotations
 

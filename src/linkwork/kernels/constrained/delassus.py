@@ -9,7 +9,7 @@ J' mu J)^-1 J' mu`` (Eq. 8): LCABA solves the modified mass matrix in the middle
 
 Rows of K of contact points are not formed: see `contact_patches`.
 
-Each operator is split by what its parts depend on: `factorize` and `setup_rows` on q alone, `factorize_damped` on the
+Each operator is split by the inputs of its parts: `factorize` and `setup_rows` on q alone, `factorize_damped` on the
 damping, `apply_delassus` and `solve_damped` on the vector. Run one after the other on the same work arrays, later parts
 can be repeated.
 

@@ -328,7 +328,7 @@ WORK: dict[str, Shape] = {
 
 
 def needed_inputs(needs: Iterable[str]) -> tuple[str, ...]:
-    """Names of inputs, in their order, from what sensors need."""
+    """Names of the inputs that sensors need, in their order."""
     wanted = {"q", *needs}
     return tuple(name for name in INPUTS if name in wanted)
 

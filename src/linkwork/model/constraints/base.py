@@ -21,7 +21,7 @@ WORLD = "world"
 
 @dataclass(frozen=True, eq=False)
 class Renaming:
-    """New names of what a constraint refers to, where its model becomes a part of another.
+    """New names of the bodies, frames and joints of a constraint, where its model becomes a part of another.
 
     Args:
         place: New name of a body or frame.
