@@ -21,7 +21,7 @@ from linkwork.plans.tree import LOCAL
 from linkwork.quantities.scales import typical_row_units
 from tests.support import linkages
 from tests.support.gauss import Problem, closed_state, distance
-from tests.support.robots import model_file
+from tests.support.robots import load_quietly
 from tests.support.states import Floats, assert_close
 from tests.zoo import test_zoo
 
@@ -66,10 +66,7 @@ BENT = {
 
 @cache
 def from_file(name: str) -> Mechanism:
-    path = model_file(FILES[name])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", lw.errors.ModelWarning)
-        return lw.load(path)
+    return load_quietly(FILES[name])
 
 
 MECHANISMS: dict[str, Callable[[], Mechanism]] = {

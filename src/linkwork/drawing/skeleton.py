@@ -52,7 +52,7 @@ class Skeleton:
     slides: npt.NDArray[np.int64]
     """From where a joint is on its parent to where its body is, for joints that slide."""
     ropes: npt.NDArray[np.int64]
-    """The two ends of what a `Rod` keeps apart."""
+    """The two ends of a `Rod`."""
     marks: dict[str, list[int]]
     """Points by kind: ``joint``, ``mass``, ``loop``, ``held``, ``pin``."""
     held: tuple[End, ...]

@@ -144,7 +144,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array], ABC):
         self._ended = np.zeros(n, dtype=bool)
         self._started = False
 
-    # What an environment is ------------------------------------------------------------------------------
+    # Definition of an environment ------------------------------------------------------------------------
 
     @abstractmethod
     def start(self, rows: Rows, draws: Array) -> tuple[Array, Array]:

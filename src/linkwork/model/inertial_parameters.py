@@ -3,7 +3,7 @@
 
 Symbols, after Wensing, Kim and Slotine (RA-L 2018) and Rucker and Wensing (RA-L 2022):
 
-| here  | shape       | what it is                                                                            |
+| here  | shape       | meaning                                                                               |
 |-------|-------------|---------------------------------------------------------------------------------------|
 | pi    | (..., 10)   | inertial parameters: m, h = m c, and xx, xy, yy, xz, yz, zz of I about the body frame |
 | Sigma | (..., 3, 3) | second moments of mass, ``tr(I) / 2 - I``                                             |

@@ -59,7 +59,7 @@ class Sensors(BaseEvaluator):
 
     `inputs` names the inputs of a call: ``q``, and those of the others that the chosen sensors need, in this order:
 
-    | input               | shape               | what it is                                                          |
+    | input               | shape               | meaning                                                             |
     |---------------------|---------------------|---------------------------------------------------------------------|
     | `q`                 | `(..., nq)`         | configuration                                                       |
     | `v`                 | `(..., nv)`         | joint velocities                                                    |

@@ -56,7 +56,7 @@ __all__ = ["INTEGRATORS", "Stepper"]
 class Stepper(BaseEvaluator):
     """Steps in time: ``Stepper(robot)(q, v, tau, steps=10).q``, or ``Stepper(robot)(q, v, commands=u).q``.
 
-    | integrator | what it is                                                                                        |
+    | integrator | meaning                                                                                           |
     |------------|---------------------------------------------------------------------------------------------------|
     | ``euler``  | semi-implicit Euler: velocities, then positions along the new velocities; first order, robust      |
     | ``rk4``    | Runge and Kutta's method, on Lie groups; fourth order                                             |

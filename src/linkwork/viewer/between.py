@@ -32,7 +32,7 @@ SETS = 25
 """Sets of lines in a film: one that draws every 25th of its states still has all in step."""
 
 Lines = Mapping[str, Array | None]
-"""Both ends of lines, ``(lines, 2, 3)``, by what they are for, or points; None where nothing is to be seen."""
+"""Both ends of lines, ``(lines, 2, 3)``, by their purpose, or points; None where nothing is visible."""
 
 
 class Between:

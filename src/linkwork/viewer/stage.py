@@ -66,7 +66,7 @@ class Stage:
         """``states (k, nq)`` and ``multipliers (k, nc)`` are those that are seen, or some of them: for sizes.
 
         So are ``contacts``, if there are any; ``touches`` says that there will be. ``strong`` is the force of a long
-        arrow, by default what most forces are smaller than.
+        arrow, by default one that most forces do not exceed.
         """
         self.robot, self.scene = robot, scene
         self.meshes = MeshFiles()

@@ -41,7 +41,7 @@ from linkwork.kernels.scalar import any_below
 STATEMENTS = "assignments, if, for ... in range(...), while, return and calls"
 STATEMENT_ADVICE = {
     "Break": "put the loop into a kernel of its own and return, or use while",
-    "Continue": "put what follows under an if",
+    "Continue": "put the rest under an if",
     "FunctionDef": "define kernels at the top of the file",
     "Import": "import at the top of the file",
     "ImportFrom": "import at the top of the file",
@@ -232,7 +232,7 @@ class Lowering(Loops):
     # Statements -------------------------------------------------------------------------------------------------------
 
     def block(self, body: Sequence[ast.stmt]) -> None:
-        """Statements in order; what follows a return is never reached."""
+        """Statements in order; those after a return are never reached."""
         for statement in body:
             if not self._open:
                 return
