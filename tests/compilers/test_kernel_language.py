@@ -95,7 +95,7 @@ def test_every_algorithm_is_well_formed_and_every_kernel_of_the_package_is_part_
 ) -> None:
     """Of one, or of an entry point: a kernel that is not would never be compiled, nor tested.
 
-    Here in lanes of single precision; `linkwork.compilers.warm`, which `make test` runs first, compiles all in double
+    Here in single precision; `linkwork.compilers.warm`, which `make test` runs first, compiles all algorithms in double
     precision, for single states and in lanes.
     """
     kernels = set()
@@ -113,10 +113,11 @@ def test_every_algorithm_is_well_formed_and_every_kernel_of_the_package_is_part_
 
     monkeypatch.setattr(Unit, "function", function)
     machine = llvm.machine()
-    for one in ALGORITHMS.values():
-        llvm.parsed(native.module(one, TYPES[-1]), machine)
-    for one in (*PARAMETRIZED, with_prescribed_rows(ALGORITHMS["lcaba"])):
-        llvm.parsed(native.module(one, SCALAR), machine)
+    single = Type("float32", 1)
+    for one in (*ALGORITHMS.values(), *PARAMETRIZED, with_prescribed_rows(ALGORITHMS["lcaba"])):
+        llvm.parsed(native.module(one, single), machine)
+    for name in ("pv", "lcaba", "cluster_aba", "aba_derivatives", "reduced_step", "euler_reduced_step"):
+        native.module(ALGORITHMS[name], Type("float64", 2))  # lines of four numbers and orders are text in lanes alone
     warp_kernel(rollout("euler", "reduced_step"), "float64", 32)  # products of dense matrices are for warps alone
     entry.module("float64")
     if importlib.util.find_spec("jax") is not None:
