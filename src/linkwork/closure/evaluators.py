@@ -234,7 +234,7 @@ def project_velocity(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> Floats
     """The velocity that all enabled constraints allow at ``q`` and that is nearest to ``v`` in kinetic energy.
 
     It is the velocity after a perfectly inelastic impact with the constraints. Leading axes broadcast. Joints that move
-    no mass count with a little of what others move.
+    no mass count with a small part of the others' inertia.
 
     Args:
         robot: The mechanism.

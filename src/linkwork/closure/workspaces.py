@@ -202,7 +202,7 @@ def _fill(robot: Model, designs: Designs, grid: Floats, places: list[int], grid_
 
 
 def _shifted(mask: Bools, axis: int, way: int) -> Bools:
-    """A mask moved by one along an axis; nothing comes in at the end."""
+    """A mask moved by one along an axis; the entry at the end is false."""
     shifted = np.zeros_like(mask)
     whole = [slice(None)] * mask.ndim
     to, of = list(whole), list(whole)

@@ -36,7 +36,7 @@ ROUNDING, SINGLE_ROUNDING = 1e-14, 1e-6
 MAX_GAP_AT = 5
 """Where the settings have it:"""
 MAX_GAP = 1e-3
-"""Contacts that are open by more than this part of the robot's size bear nothing."""
+"""Contacts that are open by more than this part of the robot's size carry no load."""
 
 
 def bearing_robot(robot: Model, contacts: bool | str | Sequence[str]) -> Model:
@@ -96,7 +96,7 @@ class BearingOptions:
     robot: Model
     """The mechanism with the contact pairs that bear load alone."""
     max_gap: float | None
-    """Contact points that are open by more bear nothing, in m; None: a thousandth of the robot's size."""
+    """Contact points that are open by more carry no load, in m; None: a thousandth of the robot's size."""
     limits: bool
     """Whether torques stay within `torque_limits`."""
 
@@ -140,7 +140,7 @@ class BearingContacts:
 
     @property
     def feasible(self) -> Any:
-        """Whether nothing is missing, ``(...)``."""
+        """Whether motors and contacts supply all forces, ``(...)``."""
         inside = self.balance[..., 0] <= self.allowed * self.balance[..., 1]
         return bool(inside) if inside.ndim == 0 else inside
 

@@ -52,7 +52,7 @@ SHIFT = 1e-3
 STRIDE = 0.3
 """In rad and m: no step is longer."""
 PATIENCE = 3
-"""Steps of Newton's method that may bring nothing."""
+"""Steps of Newton's method without progress that are allowed."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Equilibrium(InverseSolution):
     q: Floats
     """The pose, ``(nq,)``."""
     missing: float
-    """The largest torque that nothing balances: rounding."""
+    """The largest unbalanced torque that is rounding."""
 
 
 class _Balance:
@@ -160,7 +160,7 @@ def equilibrium(robot: Model, q: npt.ArrayLike | None = None, *, max_iterations:
 
 
 def _settling_step(balance: _Balance, start: Floats, q: Floats) -> Floats:
-    """The step to the nearest pose at which springs are as long as least torques want them."""
+    """The step to the nearest pose at which springs have the lengths of the least torques."""
     robot, springs, m = balance.robot, balance.springs, len(balance.motors)
     before = balance.spring_torques(start)
     now = balance.spring_torques(q)

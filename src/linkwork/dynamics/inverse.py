@@ -119,7 +119,7 @@ class InverseDynamics(BaseEvaluator):
         wrenches: Names of the frames that external wrenches act on, as for `ForwardDynamics`.
         contacts: Contacts that bear load: all pairs of the robot (True), or those of some names. The method is
             `actuated` then.
-        max_gap: Contact points that are open by more bear nothing, in m; by default a thousandth of the robot's size.
+        max_gap: Contact points that are open by more carry no load, in m; by default a thousandth of the robot's size.
         limits: Whether torques stay within `torque_limits`, with contact forces chosen to suit.
         parameters: Parameters of the robot that are inputs, further arguments of a call: see `ForwardDynamics`.
         threads: Number of threads for large batches.

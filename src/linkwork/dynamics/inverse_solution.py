@@ -19,7 +19,7 @@ from linkwork.quantities.actuation import torque_limits
 from linkwork.quantities.arguments import Array
 
 ROUNDING = 8.0
-"""A torque beyond its limit by less than so many times the last digit is at the limit."""
+"""A torque beyond its limit by less than this many units of the last digit is at the limit."""
 
 
 @dataclass(frozen=True)

@@ -242,7 +242,7 @@ def _joint_connections(robot: Model, joints: Mapping[str, GraphJoint], rules: Ru
 
 
 def _chains(robot: Model) -> Iterator[tuple[str, ...]]:
-    """Joints in series whose bodies between have no mass and bear nothing else."""
+    """Joints in series whose bodies between have no mass and carry no load else."""
     children: dict[str, list[TreeJoint]] = {}
     for joint in robot.joints:
         children.setdefault(joint.parent, []).append(joint)

@@ -183,8 +183,8 @@ class Adjoint:
     Args:
         stepper: The stepper; contacts, loops and actuators included.
         smoothing: Of steps with contacts, in m/s: gradients are those of steps in which contacts are smoothed by about
-            this velocity, where those of hard contacts vanish or say nothing. By default they are those of the steps
-            themselves.
+            this velocity, where those of hard contacts vanish or are uninformative. By default they are those of the
+            steps themselves.
     """
 
     @converted

@@ -41,10 +41,10 @@ class EventRun:
         return last is not None and any(event.stop and event.name == last.name for event in self.events)
 
     def roll(self, report: Callable[[float], None] | None = None) -> str:
-        """Make all steps; why the simulation ended early, or nothing.
+        """Make all steps; the reason why the simulation ended early, or None.
 
         Args:
-            report: Is told of progress.
+            report: Called with progress.
         """
         if not self.events:
             recorder = self.run.recorder()

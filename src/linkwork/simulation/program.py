@@ -112,7 +112,7 @@ class StepProgram:
     """The program of steps of one robot, with its settings and inputs."""
 
     source: Model
-    """The robot as it was given."""
+    """The robot of the caller."""
     robot: Model
     """The robot as steps see it: stabilized, with the armature of implicit springs and dampers, and with stops."""
     settings: StepSettings

@@ -141,11 +141,11 @@ class Run:
         report: Callable[[float], None] | None = None,
         watched: Callable[[Propagate], Propagate] | None = None,
     ) -> str:
-        """Make all steps, and keep states; why it ended early, or nothing.
+        """Make all steps, and keep states; the reason why it ended early, or None.
 
         Args:
             recorder: Keeps the states.
-            report: Is told of progress.
+            report: Called with progress.
             watched: Makes steps that may end before a stop of those that lead there.
         """
         stops, propagate, feedback = self._plan()

@@ -2,7 +2,7 @@
 """The schedule of a simulation: steps, controls, records and projections, on one clock.
 
 The clock counts steps of the time ``dt`` from time zero. Controls, records and projections happen at multiples of
-their periods, wherever a simulation starts, so that one that is resumed goes on as it would have. A start or an end
+their periods, wherever a simulation starts, so that a resumed one continues unchanged. A start or an end
 between two ticks of the clock is reached by one shorter step: a simulation ends exactly at its final time.
 """
 

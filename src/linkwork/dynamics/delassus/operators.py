@@ -61,7 +61,7 @@ class DelassusOperator(RowOperator):
         return prepared
 
     def _fresh(self, pool: Pool) -> Prepared:
-        """Work arrays for this operator's frames, nothing computed yet."""
+        """Work arrays for this operator's frames, not yet computed."""
         workspace = pool.take()
         if self._frames is not None:
             pool.put_frames(workspace, *self._frames)
@@ -214,7 +214,7 @@ class MatrixFree(DelassusOperator):
         return self._apply_delassus(x, self._no_torques)[1]
 
     def bind(self, forces: Array, out: Array) -> Callable[[], None]:
-        """A call without arguments that reads ``forces`` and writes ``D forces``, allocating nothing."""
+        """A call without arguments that reads ``forces`` and writes ``D forces``, without allocation."""
         check_bound(self.robot.nc, forces=forces, out=out)
         call, no_torques, motion = self._prepared.call, self._no_torques, np.empty(self.robot.nv)
 
@@ -329,7 +329,7 @@ class SpringInverse(DampedInverse):
         return forces
 
     def bind(self, accelerations: Array, out: Array) -> Callable[[], None]:
-        """A call without arguments that reads ``accelerations`` and writes forces, allocating nothing."""
+        """A call without arguments that reads ``accelerations`` and writes forces, without allocation."""
         check_bound(self.robot.nc, accelerations=accelerations, out=out)
         call, how, motion, progress = self._prepared.call, self._settings, np.empty(self.robot.nv), np.empty(2)
 
