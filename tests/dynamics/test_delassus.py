@@ -273,7 +273,7 @@ def test_cluster_efpa_is_about_constraints_to_the_world_unless_told(name: str) -
 
 def test_cluster_efpa_says_that_all_rows_are_of_loops() -> None:
     with pytest.raises(
-        lw.errors.UnsupportedFeature, match=r"rows of constraints to the world, and the 18 rows .* pv_osim"
+        lw.errors.UnsupportedFeature, match=r"rows of constraints to the world, and all 18 rows .* pv_osim"
     ):
         Delassus(lw.zoo.stewart(), "cluster_efpa")
 
