@@ -285,7 +285,7 @@ class Periodic:
 
 
 def periodic(function: Callable[[Any], Any], period: float = 2 * np.pi, *, begin: float = 0.0) -> Periodic:
-    """A function of one period, again and again: a cam that turns many times. What it gains in one period, it keeps.
+    """A function of one period, again and again: a cam that turns many times. Its gain in each period accumulates.
 
     Args:
         function: A profile, or any function of a number, of which the part from ``begin`` on is taken.

@@ -128,7 +128,7 @@ OUTBOARD = ("force", "torque", "subtreecom", "subtreelinvel", "subtreeangmom", "
 
 RAY_DATA: Mapping[str, int] = MappingProxyType({"dist": 1, "dir": 3, "origin": 3, "point": 3, "normal": 3, "depth": 1})
 """Outputs of a range finder, in this order, and their sizes: distance along z of its frame (-1: nothing is
-hit), its direction, where it starts, what it hits, the normal there, and the distance again."""
+hit), its direction, its start, the point of the hit, the normal there, and the distance again."""
 
 VOLUMES = (Sphere, Box, Ellipsoid, Cylinder)
 """Solids that volumes of touch sensors may be."""

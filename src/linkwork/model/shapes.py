@@ -197,7 +197,7 @@ ENCLOSING_STEPS = 200
 def bounding_sphere(solid: Solid) -> tuple[tuple[float, float, float], float]:
     """Center and radius of a sphere around a solid, in its own frame; the radius of an unbounded one is infinite.
 
-    Unbounded are the ground, height fields, which have what is below them, and meshes whose files were not found.
+    Unbounded are the ground, height fields, which include the volume below, and meshes whose files were not found.
 
     Args:
         solid: The solid.

@@ -2,10 +2,10 @@
 """Plans whose parameters are inputs: where the numbers of a parameter belong in the arrays of a tree.
 
 Users give parameters in their own frames (`model.parameters`), kernels read arrays in theirs. A plan says which bodies,
-joints or rows the given numbers are of, and what leads from one frame to the other; `kernels.parameters` computes the
-arrays. What follows from numbers that are inputs is not part of the plan: inertias that are inputs are not regrouped,
-nor are any across joints whose positions are inputs (`plans.tree.regrouped`), and zeros of armature, damping, stiffness
-and gains are none.
+joints or rows the numbers belong to, and the transforms from one frame to the other; `kernels.parameters` computes the
+arrays. The plan does not depend on numbers that are inputs: inertias that are inputs are not regrouped, nor are any
+across joints whose positions are inputs (`plans.tree.regrouped`), and zeros of armature, damping, stiffness and gains
+are not simplified.
 """
 
 from __future__ import annotations
