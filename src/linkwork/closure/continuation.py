@@ -38,8 +38,8 @@ ASTRAY = 0.5
 
 
 BEND = 1e-2, 10.0
-"""Where a joint comes to its limit, the others go on at other rates: what no prediction knows is no jump if the step is
-shorter than this, as a part of a stride, and the motion at most so many times what was predicted."""
+"""Where a joint reaches its limit, rates of the others change, which a prediction does not know. It is no jump if the
+step is shorter than this, as a part of a stride, and the motion at most this many times the predicted one."""
 
 
 class Continuation:

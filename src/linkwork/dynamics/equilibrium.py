@@ -18,7 +18,7 @@ that no motor has. What is chosen among them, at the geometry of the pose at han
 3. The pose is the nearest to the given one at which loops are closed, springs have these lengths, and what falls has
    fallen so far.
 
-Repeated until poses stay what they are; Newton's method on all equations at once then makes the balance exact. It uses
+Repeated until poses converge; Newton's method on all equations at once then makes the balance exact. It uses
 dense linear algebra: it prepares a state, not a control loop.
 """
 

@@ -22,7 +22,7 @@ are below the root of this, do not act: those at the stages of long steps are ab
 SINGLE_REGULARIZATION = 1e-4
 """The least in single precision."""
 TOLERANCE = 1e-13
-"""Residual of rows at which iterations end, as a part of what forces and velocities do to the robot
+"""Residual of rows at which iterations end, relative to the effect of forces and velocities
 (`kernels.constrained.problem`)."""
 SINGLE_TOLERANCE = 1e-7
 """The least in single precision."""

@@ -106,7 +106,7 @@ def nearest_physically_consistent(
 
     Nearest is least in the Frobenius norm of the `pseudo_inertia`, whose negative eigenvalues are raised. Second
     moments, first moments and mass are compared with the help of a length; bodies that are consistent by the margin
-    stay what they are.
+    are unchanged.
 
     Args:
         parameters: Inertial parameters, ``(..., 10)``.

@@ -134,7 +134,7 @@ def bound_tendon_forces(tree: Array, w: Array) -> None:
         if tree.actuator_tendon[a] >= 0:
             x = w.ten_force[tree.actuator_tendon[a]]
             nearest = within(x, tree.tendon_force_range[tree.actuator_tendon[a]])
-            balanced = where(x * x, CANCELLED_FORCES, 1.0, 0.0)  # forces that cancel are not scaled
+            balanced = where(x * x, CANCELLED_FORCES, 1.0, 0.0)  # a sum of zero is not scaled
             part = where(0.5, balanced, 1.0, nearest / where(0.5, balanced, 1.0, x))
             w.actuator_force[a] = part * w.actuator_force[a]
 
