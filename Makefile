@@ -17,7 +17,7 @@ test: $(READY)          ## all tests
 	$(BIN)/python -m linkwork.compilers.warm
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal --durations=15
 
-check: $(READY) docs    ## format, lint, types, direction of imports, pages
+check: $(READY)         ## format, lint, types, direction of imports; tests/docs build the pages
 	$(BIN)/ruff format --check src benchmarks tests examples scripts
 	$(BIN)/ruff check src benchmarks tests examples scripts
 	$(BIN)/python -m mypy

@@ -38,9 +38,9 @@ def table() -> str:
 
 
 def _honest(results: Results) -> list[str]:
-    """What the ratios of forward dynamics do not say: instruction sets, and answers that are off."""
+    """Qualifications of the ratios of forward dynamics: instruction sets, and errors of peers."""
     span, off = bars.baseline_span(results["metrics"]), bars.peers_off(results)
-    lines = [f"By code for the instruction set of Pinocchio's wheel native `lcaba` is {span} times as fast as it."]
+    lines = [f"With the instruction set of Pinocchio's wheel, native `lcaba` is {span} times as fast as Pinocchio."]
     return [*(lines if span else []), *([f"Pinocchio is the faster of two solvers; {off}."] if off else [])]
 
 

@@ -10,7 +10,7 @@ array([ 0.  ,  0.  , -9.81])
 The names that most programs use are at the top: models, evaluators, functions of a state, simulation. The rest is in
 namespaces:
 
-| namespace                 | what it has                                                                              |
+| namespace                 | contents                                                                                 |
 |---------------------------|------------------------------------------------------------------------------------------|
 | `joints`, `constraints`   | types of joints; what closes loops, holds feet and couples joints                        |
 | `shapes`, `contact`       | shapes that touch; contact pairs, their geometry, steps with contacts                    |

@@ -96,7 +96,7 @@ def word(x: Any, name: str) -> Any:
 
 
 def instance(kind: Any, words: str) -> Callable[[Any, str], Any]:
-    """The conversion of what must be an object of a class."""
+    """The conversion of arguments that must be instances of a class."""
 
     def check(x: Any, name: str) -> Any:
         if not isinstance(x, kind):

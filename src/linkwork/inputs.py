@@ -210,7 +210,7 @@ REPLACED = {"lagrange": "ltl"}
 
 
 def suggest(name: str, known: Iterable[str]) -> str:
-    """The end of a message that says what the user may have meant."""
+    """The end of a message: the name that the user may have meant."""
     known = list(known)
     replacement = REPLACED.get(str(name))
     if replacement in known:
@@ -220,13 +220,13 @@ def suggest(name: str, known: Iterable[str]) -> str:
 
 
 def among(name: Any, known: Iterable[str]) -> str:
-    """The end of a message about a name that is not known: what the user may have meant, or what there is."""
+    """The end of a message about an unknown name: the name that the user may have meant, or all names."""
     names = list(known)
     return suggest(name, names) or f"; there are {', '.join(names)}"
 
 
 def plural(count: int, one: str, many: str | None = None) -> str:
-    """A count and what is counted: ``1 joint``, ``2 joints``."""
+    """A count with its noun: ``1 joint``, ``2 joints``."""
     return f"{count} {one if count == 1 else many or one + 's'}"
 
 
@@ -261,7 +261,7 @@ def outer_level() -> int:
 def named_options(
     *further: type, renamed: Mapping[str, str] = MappingProxyType({})
 ) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Let calls with a keyword that a function does not take raise `UnknownOption`, which says what there is.
+    """Let calls with a keyword that a function does not take raise `UnknownOption`, which lists the known ones.
 
     ``further`` are typed dictionaries of keywords that it takes besides its parameters, ``renamed`` are new names of
     keywords by the names that these had before.

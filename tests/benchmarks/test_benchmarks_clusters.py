@@ -105,15 +105,6 @@ def test_the_page_shows_every_study_and_only_plots_that_exist(results: dict[str,
     assert "nan" not in text.lower()
 
 
-def test_the_same_results_make_the_same_plots(results: dict[str, Any], tmp_path: Path) -> None:
-    found = []
-    for name in ("first", "second"):
-        (tmp_path / name).mkdir()
-        made = page.write(results, tmp_path / name / "page.md")
-        found.append({p.name: p.read_bytes() for p in (made.parent / "plots").iterdir()})
-    assert found[0] == found[1]
-
-
 def test_a_page_of_nothing_says_so(tmp_path: Path) -> None:
     empty = {"rounds": 0, "seconds": 0, "quick": True, "notes": [], "curves": {}, "metrics": {}}
     text = page.write({**report.circumstances(), **empty}, tmp_path / "page.md").read_text(encoding="utf-8")

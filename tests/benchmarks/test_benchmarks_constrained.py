@@ -33,7 +33,7 @@ from linkwork_benchmarks.constrained.scenarios import (
     twice,
 )
 from linkwork_benchmarks.constrained.states import closed_states
-from tests.support.benchmark_pages import check_page, check_that_results_survive_their_file, small_results
+from tests.support.benchmark_pages import check_page, small_results
 
 LOOPS = {
     "coupled": partial(zoo.coupled_loops, 2),
@@ -122,10 +122,6 @@ def test_every_study_leaves_numbers(results: dict[str, dict[str, float]]) -> Non
     for name in ("native", "specialized", "eigen.dense", "eigen.sparse", "pinocchio.cholesky"):
         assert metrics[f"factor.UR5 (6).{name}.us"] > 0 and metrics[f"factor.UR5 (6).{name}.error"] < 1e-6
     assert all(np.isfinite(x) for x in metrics.values())
-
-
-def test_results_survive_their_file(results: dict[str, Any], tmp_path: Path) -> None:
-    check_that_results_survive_their_file(results, tmp_path)
 
 
 def test_the_page_shows_every_study_and_only_plots_that_exist(results: dict[str, Any], tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ from linkwork_benchmarks.delassus.scenarios import (
     smaller,
 )
 from linkwork_benchmarks.robots import ROBOTS
-from tests.support.benchmark_pages import check_page, check_that_results_survive_their_file, small_results
+from tests.support.benchmark_pages import check_page, small_results
 
 TINY: tuple[Scenario, ...] = (
     Table("Go2 standing", partial(zoo.swimmer, 3), explicit=()),
@@ -76,24 +76,11 @@ def test_our_answers_are_right_and_nothing_is_left_out(results: dict[str, Any]) 
     assert all("is not specialized" in note for note in notes)
 
 
-def test_results_survive_their_file(results: dict[str, Any], tmp_path: Path) -> None:
-    check_that_results_survive_their_file(results, tmp_path)
-
-
 def test_the_page_shows_every_study_and_only_plots_that_exist(results: dict[str, Any], tmp_path: Path) -> None:
     titles = ("Bars", "Pinocchio", "first applications", "further", "memory", "Fig. 2: growth", "lqr Fig. 2", "stalk")
     text = check_page(page, results, tmp_path, titles, plots=4)
     assert "`computeDelassusMatrix`: **wrong** on Box pyramid" in text
     assert "nan" not in text.lower()
-
-
-def test_the_same_results_make_the_same_plots(results: dict[str, Any], tmp_path: Path) -> None:
-    found = []
-    for name in ("first", "second"):
-        (tmp_path / name).mkdir()
-        made = page.write(results, tmp_path / name / "page.md")
-        found.append({p.name: p.read_bytes() for p in (made.parent / "plots").iterdir()})
-    assert found[0] == found[1]
 
 
 def test_a_page_of_nothing_says_so(tmp_path: Path) -> None:

@@ -145,7 +145,7 @@ def test_a_model_of_rounded_numbers_is_taken_as_closed_with_a_warning() -> None:
     robot = lw.zoo.pendulum(1).constrained(
         lw.constraints.Point("tip", "world", second_at=(0, 0, -1 - 1e-6), name="hold")
     )
-    with pytest.warns(lw.errors.ModelWarning, match="close to 1e-06 only"):
+    with pytest.warns(lw.errors.ModelWarning, match="close only to 1e-06"):
         np.testing.assert_allclose(robot.assemble(attempts=1), [0.0], atol=1e-6)
     with pytest.raises(lw.errors.AssemblyError, match="without a tolerance, such loops are taken as closed"):
         robot.assemble(attempts=1, tolerance=1e-9)
@@ -333,16 +333,8 @@ def test_rows_that_bind_velocities_only_are_ignored() -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_internal_loops_do_not_shift_a_floating_base(seed: int) -> None:
+def test_internal_loops_do_not_move_a_floating_base(seed: int) -> None:
     robot = made("floating four-bar")
     start = random_state(robot, seed).q
-    found = robot.assemble(start, attempts=1)
-    at = robot.q_slice("free")
-    assert_close(found[at][:3], start[at][:3], 1e-12, scale=1.0)
-
-
-def test_internal_loops_do_not_turn_a_floating_base() -> None:
-    robot = made("floating four-bar")
-    start = random_state(robot, 0).q
     found = robot.assemble(start, attempts=1)
     assert_close(robot.difference(start, found)[robot.v_slice("free")], np.zeros(6), 1e-12, scale=1.0)

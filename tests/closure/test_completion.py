@@ -74,7 +74,7 @@ def test_open_loops_and_dead_centers_are_errors() -> None:
     square = zoo.four_bar(ground=0.4, crank=0.4, coupler=0.4, rocker=0.4)
     with pytest.raises((SingularConstraints, AssemblyError)):
         lw.loops.Completion(square)(np.zeros(3))
-    with pytest.raises(UnsupportedFeature, match="joints move as its G says"):
+    with pytest.raises(UnsupportedFeature, match="velocities of all joints are v = G y"):
         _ = lw.loops.Completion(robot).jvp
 
 

@@ -105,7 +105,7 @@ def test_minimal_coordinates_and_motors_of_a_rounded_wrist(digits: int) -> None:
 def test_the_nearest_pose_is_taken_with_a_warning_that_says_how_near(digits: int) -> None:
     robot = wrist(digits)
     start = robot.integrate(robot.neutral(), np.full(robot.nv, 0.1))
-    with pytest.warns(lw.errors.ModelWarning, match=r"close to \d.*e-\d+ only"):
+    with pytest.warns(lw.errors.ModelWarning, match=r"close only to \d.*e-\d+"):
         found = assemble(robot, start)
     assert 0.0 < found.gap <= 10 * DIGITS[digits]
     with pytest.raises(lw.errors.AssemblyError, match="without a tolerance"):

@@ -273,7 +273,7 @@ def test_a_python_without_its_lock_is_refused_in_words(monkeypatch: pytest.Monke
 def test_arrays_of_an_unknown_layout_are_refused_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(entry, "_CODE", {})
     monkeypatch.setattr(entry, "layout_holds", lambda: False)
-    with pytest.raises(LinkworkError, match="not known here"):
+    with pytest.raises(LinkworkError, match="has an unknown memory layout"):
         Evaluator(lw.zoo.pendulum(1), "gravity_forces")([0.0])
 
 

@@ -181,7 +181,7 @@ def test_a_processor_that_the_machine_is_not_is_refused_in_words(
 ) -> None:
     fresh.setenv("LINKWORK_CPU", cpu)
     without(fresh, missing)
-    with pytest.raises(LinkworkError, match=f"LINKWORK_CPU is '{cpu.replace('+', '.')}', .*{missing}.* has not"):
+    with pytest.raises(LinkworkError, match=f"LINKWORK_CPU is '{cpu.replace('+', '.')}', .*{missing}.* lacks"):
         llvm.cpu()
 
 

@@ -16,7 +16,7 @@ from linkwork import zoo
 from linkwork.compilers.pipeline_runner import PipelineRunner
 from linkwork.contact import implicit
 from linkwork.contact.step_equations import ContactEquations
-from tests.support.states import assert_close
+from tests.support.states import assert_close, differences_of_step
 
 DT, FRICTION, GRAVITY = 1e-2, 0.5, 9.81
 PENETRATION = 1e-4
@@ -29,20 +29,6 @@ def box() -> tuple[lw.Mechanism, Any]:
     q = robot.poses["assembled"].copy()
     q[2] -= PENETRATION
     return robot, q
-
-
-def differences(step: lw.contact.ContactStep, q: Any, v: Any, tau: Any, h: float = 1e-6) -> Any:
-    """``(A, B)`` of a step by central differences in tangent spaces."""
-    robot, middle = step.robot, step(q, v, tau)
-    columns = []
-    for e in h * np.eye(3 * robot.nv):
-        sides = []
-        for sign in (1, -1):
-            dq, dv, dtau = np.split(sign * e, 3)
-            found = step(robot.integrate(q, dq), v + dv, tau + dtau)
-            sides.append(np.concatenate([robot.difference(middle.q, found.q), found.v]))
-        columns.append((sides[0] - sides[1]) / (2 * h))
-    return np.array(columns).T
 
 
 def test_a_sliding_box_loses_speed_by_friction() -> None:
@@ -105,7 +91,7 @@ def test_an_edge_or_corner_that_hits_the_ground_against_differences(velocity: An
     solution = step(q, v, tau)
     assert solution.forces[:, 2].max() > 1.0
     found = step.plain().derivatives(q, v, tau, solution=solution)
-    assert_close(np.concatenate([found.A, found.B], axis=-1), differences(step, q, v, tau), 1e-7)
+    assert_close(np.concatenate([found.A, found.B], axis=-1), differences_of_step(step.robot, step, q, v, tau), 1e-7)
 
 
 def on_ground(solid: Any, field: lw.shapes.HeightField) -> tuple[lw.Mechanism, Any]:
@@ -134,7 +120,7 @@ def test_steps_on_a_height_field_of_any_size_against_differences(solid: Any) -> 
     found = step.derivatives(q, v, tau, solution=solution)
     both = np.concatenate([found.A, found.B], axis=-1)
     for one, x in zip(both, q, strict=True):
-        assert_close(one, differences(step, x, v, tau), 1e-7)
+        assert_close(one, differences_of_step(step.robot, step, x, v, tau), 1e-7)
     y = np.linspace(-1.0, 1.0, 12).reshape(2, 6)
     assert_close(np.concatenate(step.vjp(q, v, tau, *y), axis=-1), y.ravel() @ both, 1e-9)
 
@@ -159,7 +145,7 @@ def test_a_ball_on_a_tray_of_hills_against_differences() -> None:
     solution = step(q, v, tau)
     assert solution.forces[..., 2].max() > 1.0
     found = step.derivatives(q, v, tau, solution=solution)
-    assert_close(np.concatenate([found.A, found.B], axis=-1), differences(step, q, v, tau), 1e-7)
+    assert_close(np.concatenate([found.A, found.B], axis=-1), differences_of_step(step.robot, step, q, v, tau), 1e-7)
     d, h = np.cos(np.arange(at.size)).reshape(at.shape), 1e-6
     one, other = (step(q, v, tau, joint_position=at + t * d) for t in (h, -h))
     _, rate = step.jvp(q, v, tau, *np.zeros((3, 12)), solution=solution, djoint_position=d)

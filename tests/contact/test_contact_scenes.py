@@ -113,13 +113,6 @@ def test_bodies_touch_and_do_not_penetrate(name: str) -> None:
 
 
 @every_scene
-def test_every_body_has_a_mass_that_matter_can_have(name: str) -> None:
-    for body, inertia in made(name).inertias.items():
-        inertia.validate(body)
-        assert inertia.mass > 0
-
-
-@every_scene
 def test_pairs_are_named_after_shapes_and_the_ground_is_first(name: str) -> None:
     for pair in made(name).contacts:
         assert pair.name == f"{pair.first.name}:{pair.second.name}"

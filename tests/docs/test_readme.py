@@ -18,7 +18,7 @@ def test_the_example_runs(capsys: pytest.CaptureFixture[str], tmp_path: Path, mo
     monkeypatch.chdir(tmp_path)
     (block,) = BLOCKS
     exec(block, {})
-    assert capsys.readouterr().out.startswith("1 degree of freedom; 5 rows of rank 2; redundant: ankle\n")
+    assert capsys.readouterr().out.startswith("1 degree of freedom; 5 rows of rank 2; redundant: C\n")
     assert (tmp_path / "four-bar.html").stat().st_size > 10_000
 
 

@@ -276,7 +276,7 @@ def test_the_largest_eigenvalue_of_the_pyramid() -> None:
 
 
 def test_an_eigenvalue_that_is_not_found_is_an_error() -> None:
-    with pytest.raises(lw.errors.NotConverged, match="not found in 1 iterations"):
+    with pytest.raises(lw.errors.NotConverged, match=r"did not converge to a relative error of \S+ in 1 iterations"):
         setup("quadruped").op.largest_eigenvalue(max_iterations=1)
 
 

@@ -2,8 +2,8 @@
 """Derivatives agree with Pinocchio's, on real robots and random trees.
 
 Not on trees with universal joints: Pinocchio 4.1 leaves out that the motion subspace of such a joint depends on its
-angles, in `computeRNEADerivatives` and in what is made of it (finite differences of its own `rnea` tell). For the same
-reason its `computeCoriolisMatrix` is another one there.
+angles, in `computeRNEADerivatives` and in what is made of it (finite differences of its own `rnea` tell). Coriolis
+matrices, and rates of Jacobians and of momentum matrices: tests/quantities/test_quantities_peers.py.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pytest
 import linkwork as lw
 from tests.support import twins
 from tests.support.states import Floats, State, assert_close, random_state
-from tests.support.twins import REFERENCE, Twin
+from tests.support.twins import Twin
 
 pin = pytest.importorskip("pinocchio")
 
@@ -31,11 +31,6 @@ def twin_of(name: str) -> Twin:
 
 def matrix(twin: Twin, x: Floats) -> Floats:
     return np.array(x)[np.ix_(twin.perm, twin.perm)]
-
-
-def angular_first(twin: Twin, x: Floats) -> Floats:
-    x = np.array(x)
-    return np.concatenate([x[3:], x[:3]])[:, twin.perm]
 
 
 def state(name: str) -> tuple[Twin, State, Floats, Floats]:
@@ -57,34 +52,6 @@ def test_jacobians_agree(name: str) -> None:
     assert_close(forward.da_dq, matrix(twin, da_dq), 10 * AGREEMENT)
     assert_close(forward.da_dv, matrix(twin, da_dv), 10 * AGREEMENT)
     assert_close(forward.da_dtau, matrix(twin, inverse), 10 * AGREEMENT)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_momentum_matrices_and_coriolis_forces_agree(name: str) -> None:
-    twin, s, q, v = state(name)
-    robot, model, data = twin.robot, twin.model, twin.data
-    pin.dccrba(model, data, q, v)
-    assert_close(lw.centroidal_momentum_matrix(robot, s.q), angular_first(twin, data.Ag), AGREEMENT)
-    assert_close(lw.centroidal_momentum_matrix_rate(robot, s.q, s.v), angular_first(twin, data.dAg), AGREEMENT)
-    J = np.array(pin.jacobianCenterOfMass(model, data, q))[:, twin.perm]
-    assert_close(lw.center_of_mass_jacobian(robot, s.q), J, AGREEMENT)
-    theirs = pin.computeCoriolisMatrix(model, data, q, v) @ v
-    assert_close(lw.coriolis_matrix(robot, s.q, s.v) @ s.v, np.array(theirs)[twin.perm], AGREEMENT, scale=1.0)
-
-
-@pytest.mark.parametrize("reference", ["local", "world"])
-@pytest.mark.parametrize("name", NAMES)
-def test_rates_of_frame_jacobians_agree(name: str, reference: str) -> None:
-    twin, s, q, v = state(name)
-    pin.computeJointJacobiansTimeVariation(twin.model, twin.data, q, v)
-    pin.updateFramePlacements(twin.model, twin.data)
-    axes = REFERENCE[reference]
-    theirs = [
-        angular_first(twin, pin.getFrameJacobianTimeVariation(twin.model, twin.data, k, axes))
-        for k in twin.frames.values()
-    ]
-    ours = lw.frame_jacobian_rate(twin.robot, s.q, s.v, tuple(twin.frames), reference)  # type: ignore[arg-type]
-    assert_close(ours, np.array(theirs).reshape(ours.shape), AGREEMENT, scale=1.0)
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name.startswith("random")])

@@ -163,7 +163,7 @@ def test_simulation_of_many_keeps_its_clock_between_calls() -> None:
 def test_minimal_coordinates_and_other_methods_are_refused_in_words() -> None:
     with pytest.raises(UnsupportedFeature, match="project_every=1"):
         lw.simulate(driven(), seconds=0.1, method="minimal")
-    with pytest.raises(UnsupportedFeature, match="have no clock"):
+    with pytest.raises(UnsupportedFeature, match="which steps by method 'kkt' do not support"):
         lw.simulate(driven(), seconds=0.1, method="kkt")
 
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from functools import cache, partial
 
@@ -15,7 +14,7 @@ from linkwork.dynamics.methods import METHODS
 from linkwork.mechanism import Mechanism
 from tests.support import linkages
 from tests.support.gauss import ROUNDING, Problem, closed_state, distance, open_state
-from tests.support.robots import model_file
+from tests.support.robots import load_quietly
 from tests.zoo import test_scenes, test_zoo
 
 AGREEMENT = 1e-9
@@ -60,10 +59,7 @@ FILES = {
 
 @cache
 def from_file(name: str) -> Mechanism:
-    path = model_file(FILES[name])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", lw.errors.ModelWarning)
-        return lw.load(path)
+    return load_quietly(FILES[name])
 
 
 SYSTEMS: dict[str, Callable[[], Mechanism]] = {

@@ -313,7 +313,9 @@ def test_multipliers_of_contradicting_rows_grow_with_iterations(method: str) -> 
 
 def test_early_elimination_says_by_how_much_rows_contradict_each_other() -> None:
     p = contradiction("a tip pulled to two places")
-    with pytest.raises(lw.errors.SingularConstraints, match=r"contradict each other by \S+ of what forces.*prox_bbo"):
+    with pytest.raises(
+        lw.errors.SingularConstraints, match=r"contradict each other by \S+ of the effect of forces.*prox_bbo"
+    ):
         lw.ForwardDynamics(p.robot, "pv_early")(p.q, p.v, p.tau)
 
 

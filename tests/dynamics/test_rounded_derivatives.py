@@ -39,7 +39,7 @@ CASES: dict[str, Callable[[], Mechanism]] = {
 each_case = pytest.mark.parametrize("name", CASES)
 pytestmark = [
     pytest.mark.filterwarnings("ignore::linkwork.errors.ModelWarning"),
-    pytest.mark.filterwarnings("ignore:.*is off by:linkwork.errors.StateWarning"),
+    pytest.mark.filterwarnings("ignore:.*has a relative error of:linkwork.errors.StateWarning"),
 ]
 
 
@@ -139,7 +139,7 @@ def test_a_factor_that_disagrees_with_the_solution_is_not_believed(monkeypatch: 
 
 def test_forward_dynamics_that_is_not_exact_is_a_warning() -> None:
     robot, q, v, tau = state("wrist, 6 digits")
-    with pytest.warns(lw.errors.StateWarning, match=r"'wrist' by prox_ltl is off by .* 'kkt' finds"):
+    with pytest.warns(lw.errors.StateWarning, match=r"'wrist' by prox_ltl has a relative error of .* as by 'kkt'"):
         lw.ForwardDynamics(robot, "prox_ltl").derivatives(q, v, tau)
     with warnings.catch_warnings():
         warnings.simplefilter("error", lw.errors.StateWarning)

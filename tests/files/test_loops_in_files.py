@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections import Counter
 from contextlib import nullcontext
 from functools import cache
@@ -21,7 +20,7 @@ from linkwork.model.constraints import Constraint
 from linkwork.parsing import load
 from linkwork.parsing.urdf.loop_file import find_loop_file
 from tests.support import robots
-from tests.support.robots import EXAMPLES, MODELS, model_absent, model_file, model_files
+from tests.support.robots import EXAMPLES, MODELS, load_quietly, model_absent, model_file, model_files
 from tests.support.states import assert_close, random_state
 
 # Every file ------------------------------------------------------------------------------------------
@@ -65,12 +64,6 @@ def trouble(file: Path) -> tuple[type[ModelError], str] | None:
 
 def no_dynamics(file: Path) -> bool:
     return file.name in WITHOUT_DYNAMICS
-
-
-def load_quietly(file: Path, **options: Any) -> Mechanism:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ModelWarning)
-        return load(file, **options)
 
 
 @pytest.mark.slow
@@ -246,14 +239,6 @@ def test_closing_frames_meet_at_neutral_to_the_digits_of_the_file() -> None:
 
 def test_closing_frames_are_left_open_when_asked() -> None:
     assert load(model_file("reachy_mini/robot_no_collision.urdf"), loops=False).constraints == ()
-
-
-@pytest.mark.parametrize("name", [n for n in EXPECTED if "kangaroo" not in n and "true_talos" not in n])
-def test_looped_files_close(name: str) -> None:
-    """Not kangaroo_like (its 66 rows leave an error of 0.1 wherever one starts) and not the Talos of
-    example_parallel_robots (its cranks close outside of their limits)."""
-    robot = looped(name)
-    assert np.abs(lw.constraint_error(robot, robot.assemble())).max() < 1e-11
 
 
 # Side files ---------------------------------------------------------------------------------------------

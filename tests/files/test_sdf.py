@@ -17,17 +17,11 @@ from linkwork.mechanism import Mechanism
 from linkwork.model.arrays import Floats
 from linkwork.model.placement import Placement
 from linkwork.parsing import load
-from tests.support.robots import EXAMPLES, model_file
+from tests.support.robots import EXAMPLES, load_quietly, model_file
 from tests.support.states import assert_close, random_state
 
 CASSIE = EXAMPLES / "cassie_description" / "robots"
 CASSIES = ("cassie_v2", "cassie", "cassie_reduced", "cassie_simple", "cassie_wo_gearbox_spring")
-
-
-def load_quietly(file: Path | str, **options: Any) -> Mechanism:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ModelWarning)
-        return load(model_file(file), **options)
 
 
 def assert_same_dynamics(ours: Mechanism, theirs: Mechanism, rel: float) -> None:

@@ -116,7 +116,7 @@ def test_a_periodic_law_repeats_and_keeps_what_it_gains() -> None:
     ("make", "words"),
     [
         (lambda: lw.profiles.table([0, 0, 1], [1, 2, 3]), "x increasing"),
-        (lambda: lw.profiles.trapezoid(0, 1, 1, ramp=0.7), "at most 1/2"),
+        (lambda: lw.profiles.trapezoid(0, 1, 1, ramp=0.7), "<= 1/2"),
         (lambda: lw.profiles.cycloidal(0, 1, 0), "duration above 0"),
         (lambda: lw.Drive("crank", "fast"), "needs a function of time"),
         (lambda: lw.Drive("crank", lambda t: 1.0 if t < 1 else 2.0), "branches"),

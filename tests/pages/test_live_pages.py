@@ -69,7 +69,7 @@ def test_bad_arguments_are_refused(tmp_path: Path) -> None:
         bars.save_html(tmp_path / "x.html", live=True, drive={"E": ("velocity", 1.0)})
     with pytest.raises(InputError, match="needs one of free, torque"):
         bars.save_html(tmp_path / "x.html", live=True, drive={"A": ("fast", 1.0)})
-    with pytest.raises(InputError, match="for pages that run"):
+    with pytest.raises(InputError, match="for live pages"):
         bars.save_html(tmp_path / "x.html", drive={"A": ("velocity", 1.0)})
     with pytest.raises(InputError, match="begins with one state"):
         bars.save_html(tmp_path / "x.html", live=True, v=[1.0])

@@ -285,7 +285,7 @@ def test_redundant_rows_leave_derivatives_of_accelerations_unique() -> None:
     y = np.random.default_rng(0).normal(size=robot.nv)
     assert_transposed([y], [once.jvp(q, v, tau, *d)[0]], again.vjp(q, v, tau, y), d)
     assert_close(again.hvp(q, v, tau, y, *d)[0], once.hvp(q, v, tau, y, *d)[0], 1e-8)
-    with pytest.raises(lw.errors.UnsupportedFeature, match="leave out seeds of forces and assemble q"):
+    with pytest.raises(lw.errors.UnsupportedFeature, match="leave out cotangents of forces and assemble q"):
         again.hvp(q, v, tau, y, *d, forces=np.ones(twice.nc))
 
 

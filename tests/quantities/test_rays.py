@@ -257,7 +257,7 @@ def test_bodies_are_left_out_and_named() -> None:
     assert list(lw.sensors.Rays(robot).bodies(lw.sensors.raycast(robot, q, [[0, 0, 1]], [[0, 0, -1]]))) == ["world"]
     with pytest.raises(lw.errors.InputError, match="no shapes for rays to hit"):
         lw.sensors.Rays(robot, exclude="world")
-    with pytest.raises(lw.errors.InputError, match=r"'bsae', which is no body.*did you mean 'base'"):
+    with pytest.raises(lw.errors.InputError, match=r"'bsae', which is not a body.*did you mean 'base'"):
         lw.sensors.Rays(robot, exclude="bsae")
     with pytest.raises(lw.errors.InputError, match="reach is -1"):
         lw.sensors.Rays(robot, reach=-1)

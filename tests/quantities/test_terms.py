@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""All terms at once, the inverse mass matrix, centers of mass of subtrees, points of bodies: as the parts, and as peers
-have them."""
+"""All terms at once are those of single functions; the inverse mass matrix, subtrees, points of bodies.
+
+Beside peers: `test_agreement_pinocchio` and `test_quantities_peers`.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +14,8 @@ import pytest
 import linkwork as lw
 from linkwork.mechanism import Mechanism
 from tests.quantities.test_jacobian_rates import DERIVATIVE, EXACT, along, tree
-from tests.support.robots import ROBOTS
 from tests.support.states import Floats, State, assert_close, random_state
 
-AGREEMENT = 1e-10
 SEEDS = range(8)
 
 
@@ -127,76 +127,6 @@ def test_without_actuators_columns_are_those_of_actuated_joints() -> None:
     motors = [robot.v_index(joint.name) for joint in robot.joints if joint.actuated]
     assert motors and not robot.actuators
     np.testing.assert_array_equal(lw.actuators.actuation_matrix(robot, robot.neutral()), np.eye(robot.nv)[:, motors])
-
-
-# Beside Pinocchio -----------------------------------------------------------------------------------------------
-
-
-def against_pinocchio(twin: Any, seed: int) -> None:
-    pin = pytest.importorskip("pinocchio")
-    robot, model, data, at = twin.robot, twin.model, twin.data, twin.perm
-    s = random_state(robot, seed)
-    q, v = twin._q(s), twin._there(s.v)
-    pin.computeAllTerms(model, data, q, v)
-    upper = np.triu(data.M)
-    M = (upper + np.triu(upper, 1).T)[np.ix_(at, at)]
-    t = robot.terms(s.q, s.v)
-    assert_close(t.mass_matrix, M, AGREEMENT)
-    assert_close(t.bias_forces, np.array(data.nle)[at], AGREEMENT)
-    assert_close(t.center_of_mass, np.array(data.com[0]), AGREEMENT, 1.0)
-    assert_close(t.center_of_mass_velocity, np.array(data.vcom[0]), AGREEMENT, 1.0)
-    assert_close(t.center_of_mass_jacobian, np.array(data.Jcom).reshape(3, -1)[:, at], AGREEMENT)
-    assert_close(t.energy.potential, np.array(data.potential_energy), AGREEMENT, 1.0)
-    pin.computeMinverse(model, data, q)
-    upper = np.triu(data.Minv)
-    inverse = (upper + np.triu(upper, 1).T)[np.ix_(at, at)]
-    found = lw.inverse_mass_matrix(robot, s.q)
-    # as far as the condition of M lets both know it
-    assert_close(found, inverse, AGREEMENT + 1e-15 * np.linalg.cond(M))
-    if model.nq != robot.nq:  # continuous joints: Pinocchio's turn the shorter way round
-        return
-    random = np.random.default_rng(seed).random(3)
-    there = np.array([pin.interpolate(model, q, twin._q(random_state(robot, seed + 1)), x) for x in random])
-    far = random_state(robot, seed + 1).q
-    for x, ours, theirs in zip(random, robot.interpolate(s.q, far, random), there, strict=True):
-        again = twin._q(State(ours, s.v, s.v, s.v))
-        assert abs(pin.distance(model, again, theirs)) <= 1e-7, x  # a distance of rotations is known to a root of eps
-    assert_close(robot.distance(s.q, far), pin.distance(model, q, twin._q(random_state(robot, seed + 1))), AGREEMENT)
-
-
-@pytest.mark.parametrize("name", ROBOTS)
-def test_real_robots_agree_with_pinocchio(name: str) -> None:
-    twins = pytest.importorskip("twins")
-    against_pinocchio(twins.of_robot(name), 0)
-
-
-@pytest.mark.parametrize("first", range(0, 200, 20))
-def test_random_mechanisms_agree_with_pinocchio(first: int) -> None:
-    twins = pytest.importorskip("twins")
-    for seed in range(first, first + 20):
-        try:
-            against_pinocchio(twins.of_random_tree(seed), seed)
-        except AssertionError as wrong:
-            raise AssertionError(f"seed {seed}: {wrong}") from wrong
-
-
-@pytest.mark.parametrize("first", range(0, 60, 20))
-def test_centers_of_mass_of_subtrees_agree_with_pinocchio(first: int) -> None:
-    pin, twins = pytest.importorskip("pinocchio"), pytest.importorskip("twins")
-    for seed in range(first, first + 20):
-        twin = twins.of_random_tree(seed)
-        robot, s = twin.robot, random_state(twin.robot, seed)
-        joint = robot.joints[seed % len(robot.joints)]
-        k = twin.model.getJointId(joint.name)
-        J = pin.jacobianSubtreeCenterOfMass(twin.model, twin.data, twin._q(s), k)
-        assert_close(
-            lw.kinematics.subtree_center_of_mass_jacobian(robot, s.q, joint.child),
-            np.array(J).reshape(3, -1)[:, twin.perm],
-            AGREEMENT,
-        )
-        assert_close(
-            lw.kinematics.subtree_center_of_mass(robot, s.q, joint.child), np.array(twin.data.com[k]), AGREEMENT, 1.0
-        )
 
 
 # Inverse mass matrix, subtrees, points ----------------------------------------------------------------------------

@@ -202,10 +202,12 @@ def test_the_program_that_type_checkers_read_runs(installed: Path) -> None:
     assert "did you mean 'hinge'?" in done.stdout
 
 
-def test_tests_are_found_in_the_sdist(unpacked: Path) -> None:
+def test_tests_that_read_files_of_the_repository_are_found_in_the_sdist(unpacked: Path) -> None:
+    """Those of the repository and of its pages; all files of tests are there, see above."""
+    folders = ["tests/repository", "tests/docs"]
     command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "--assert=plain", "-p", "no:cacheprovider"]
     done = subprocess.run(
-        command,
+        [*command, *folders],
         cwd=unpacked,
         capture_output=True,
         text=True,
@@ -218,7 +220,7 @@ def test_tests_are_found_in_the_sdist(unpacked: Path) -> None:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     found = set(re.findall(r"^(tests/\w+/test_\w+\.py):", done.stdout, re.MULTILINE))
-    assert found == {path.relative_to(ROOT).as_posix() for path in (ROOT / "tests").rglob("test_*.py")}
+    assert found == {path.relative_to(ROOT).as_posix() for name in folders for path in (ROOT / name).glob("test_*.py")}
 
 
 # README ----------------------------------------------------------------------------------------------------------

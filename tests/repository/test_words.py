@@ -25,10 +25,14 @@ OPENINGS = ("What ", "How ", "Who ", "The same ", "The same.", "The same,")
 
 PHRASES = {
     r"nothing moves": "zero rows; at rest",
+    r"\bwhat (rows|loops) miss\b|\bwhat of (it|them)\b": "the residual; the part of",
+    r"\bforces that cancel\b": "internal (null-space) forces",
+    r"\bwhat counts as zero\b|\bwhat (loops )?(is|are) open by\b": "the threshold of zero; the gap of loops",
+    r"\bwhat (accelerations and )?forces( and velocities)? do\b": "the effect of forces",
     r"\bin doubt\b|\bdoubtful": "uncertain; implausible",
     r"\bfeels?\b": "the apparent inertia of; coupled with; moved by; measures",
     r"\b(who|whom) (feels|pushes|pulls|moves)\b": "coupling; acting joints",
-    r"\bhas what\b": "the layout of; has the part that",
+    r"\b(has|have) what\b": "the layout of; has the part that",
     r"\b[Kk]ernel texts?\b": "kernel code",
     r"\bas it is drawn\b": "in the reference configuration",
     r"\b[Nn]obody\b|\b[Ss]omebody\b": "another program; no process",

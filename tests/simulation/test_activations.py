@@ -225,7 +225,7 @@ def test_wrong_activations_are_refused() -> None:
     it, home = robot(), robot().poses["home"]
     with pytest.raises(lw.errors.InputError, match=r"act has shape \(2,\)"):
         lw.simulate(it, home, act=[0.0, 1.0], seconds=0.1)
-    with pytest.raises(lw.errors.InputError, match=r"commands of shape \(2,\) given, robot '.*' needs \(\.\.\., 7\)"):
+    with pytest.raises(lw.errors.InputError, match=r"commands has shape \(2,\), robot '.*' needs \(\.\.\., 7\)"):
         lw.Stepper(it)(home, np.zeros(2), commands=[0.0, 1.0])
     with pytest.raises(lw.errors.InputError, match=r"do not broadcast: commands \(3,\), act \(2,\)"):
         lw.actuators.next_activations(it, np.zeros((3, 7)), np.zeros((2, 6)), 0.1)

@@ -163,5 +163,5 @@ def test_what_is_refused() -> None:
     robot = wheels(Motor(network=network("softsign")))
     with pytest.raises(UnsupportedFeature, match="torque_limits: actuator 'motor0' is a network"):
         lw.actuators.torque_limits(robot, [0.0], [0.0])
-    with pytest.raises(UnsupportedFeature, match="depends on where it is"):
+    with pytest.raises(UnsupportedFeature, match="depends on its position"):
         lw.actuators.next_activations(robot, [0.0], np.zeros(robot.na), DT)

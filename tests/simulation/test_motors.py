@@ -186,7 +186,7 @@ def test_what_is_refused() -> None:
         Motor(no_load=3.0)
     with pytest.raises(InputError, match=r"no actuator 'moter'.*did you mean 'motor'"):
         wheel(None).with_motors(Motor(), "moter")
-    with pytest.raises(UnsupportedFeature, match="depends on where it is"):
+    with pytest.raises(UnsupportedFeature, match="depends on its position"):
         lw.actuators.next_activations(wheel(Motor(integral=1.0)), [0.0], [0.0], 0.1)
 
 

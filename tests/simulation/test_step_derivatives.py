@@ -16,7 +16,7 @@ from linkwork.kernels.steps.integrators import single
 from linkwork.simulation.stage_derivatives import StageDerivatives
 from tests.support import long_doubles
 from tests.support.dual_numbers import directional
-from tests.support.states import assert_close
+from tests.support.states import assert_close, differences_of_step
 
 INTEGRATORS = ("euler", "rk4", "dopri5")
 
@@ -37,21 +37,6 @@ def loop_state() -> tuple[lw.Mechanism, Any, Any, Any]:
     return robot, q, robot.project_velocity(q, v), tau
 
 
-def differences(stepper: lw.Stepper, q: Any, v: Any, tau: Any, h: float = 1e-6) -> Any:
-    """``(A, B)`` of a step by central differences in tangent spaces, ``(2 nv, 3 nv)``."""
-    robot = stepper.source
-    middle = stepper(q, v, tau).q
-    columns = []
-    for e in h * np.eye(3 * robot.nv):
-        sides = []
-        for sign in (1, -1):
-            dq, dv, dtau = np.split(sign * e, 3)
-            found = stepper(robot.integrate(q, dq), v + dv, tau + dtau)
-            sides.append(np.concatenate([robot.difference(middle, found.q), found.v]))
-        columns.append((sides[0] - sides[1]) / (2 * h))
-    return np.array(columns).T
-
-
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 @pytest.mark.parametrize("kind", ["tree", "minimal", "auto"])
 def test_steps_against_differences(integrator: Any, kind: Any) -> None:
@@ -60,7 +45,7 @@ def test_steps_against_differences(integrator: Any, kind: Any) -> None:
     how: Any = {"method": "minimal"} if kind == "minimal" else {"max_iterations": 3} if kind == "auto" else {}
     stepper = lw.Stepper(robot, integrator=integrator, dt=1e-2, **how).plain()
     found = stepper.derivatives(q, v, tau)
-    wanted = differences(stepper, q, v, tau)
+    wanted = differences_of_step(stepper.source, stepper, q, v, tau)
     assert_close(np.concatenate([found.A, found.B], axis=-1), wanted, 2e-8)
 
 
@@ -286,7 +271,7 @@ def test_commands_springs_and_stops_are_in_the_derivatives() -> None:
     v, tau, u = np.array([0.4]), np.array([0.1]), np.array([0.3])
     for q in (np.array([0.1]), np.array([0.3])):  # free, and on its stop
         found = stepper.derivatives(q, v, tau, commands=u)
-        wanted = differences(stepper, q, v, tau)
+        wanted = differences_of_step(stepper.source, stepper, q, v, tau)
         without = stepper.derivatives(q, v, tau)
         assert_close(np.concatenate([without.A, without.B], axis=-1), wanted, 1e-7)
         h = np.array([1e-5])
@@ -436,7 +421,7 @@ def test_gradients_of_fifty_euler_steps_where_rows_are_redundant_on_closed_loops
 def test_what_rollouts_refuse() -> None:
     stepper = lw.Stepper(zoo.pendulum(2), dt=1e-2)
     adjoint = lw.derivatives.Adjoint(stepper)
-    with pytest.raises(lw.errors.InputError, match="say how many steps"):
+    with pytest.raises(lw.errors.InputError, match="pass the number of steps"):
         adjoint([0.0, 0.0])
     with pytest.raises(lw.errors.InputError, match="needs to be for 5"):
         adjoint([0.0, 0.0], tau=np.zeros((4, 2)), steps=5)

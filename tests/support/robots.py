@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
@@ -12,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from linkwork.errors import ModelWarning
 from linkwork.mechanism import Mechanism
 from linkwork.parsing import load as load_model
 from linkwork_benchmarks.robots import EXAMPLES
@@ -87,6 +89,13 @@ def model_file(path: Path | str) -> Path:
     if not file.is_file():
         model_absent(f"no model file {file}")
     return file
+
+
+def load_quietly(path: Path | str, **options: Any) -> Mechanism:
+    """A model of `model_file`, without warnings about its file."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ModelWarning)
+        return load_model(model_file(path), **options)
 
 
 def scene_file(path: str) -> Path:

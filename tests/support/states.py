@@ -31,6 +31,20 @@ def random_state(robot: Mechanism, seed: int, *lead: int) -> State:
     return State(q, v, a, tau)
 
 
+def differences_of_step(robot: Mechanism, step: Any, q: Any, v: Any, tau: Any, h: float = 1e-6) -> Floats:
+    """``(A, B)`` of a step by central differences in tangent spaces, ``(2 nv, 3 nv)``."""
+    middle = step(q, v, tau).q
+    columns = []
+    for e in h * np.eye(3 * robot.nv):
+        sides = []
+        for sign in (1, -1):
+            dq, dv, dtau = np.split(sign * e, 3)
+            after = step(robot.integrate(q, dq), v + dv, tau + dtau)
+            sides.append(np.concatenate([robot.difference(middle, after.q), after.v]))
+        columns.append((sides[0] - sides[1]) / (2 * h))
+    return np.array(columns).T
+
+
 def assert_close(ours: Any, theirs: Any, rel: float, scale: float = 0.0) -> None:
     """Largest difference of two arrays, relative to the largest number of the second (or to ``scale``, if larger)."""
     ours, theirs = np.asarray(ours), np.asarray(theirs)

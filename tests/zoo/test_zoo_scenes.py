@@ -96,14 +96,6 @@ def test_no_joint_of_a_fallen_robot_is_below_the_ground(name: str) -> None:
     assert min(place.position[2] for place in where.values()) > 0.015
 
 
-@pytest.mark.parametrize("make", [zoo.quadruped, zoo.small_humanoid])
-def test_every_body_has_a_mass_that_matter_can_have(make: Callable[[], Mechanism]) -> None:
-    robot = make()
-    for body, inertia in robot.inertias.items():
-        inertia.validate(body)
-        assert inertia.mass > 0
-
-
 def test_robots_weigh_what_the_real_ones_do() -> None:
     quadruped, humanoid = zoo.quadruped(), zoo.small_humanoid()
     assert (len(quadruped.joints), quadruped.nv) == (13, 18)

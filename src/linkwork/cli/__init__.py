@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The command line, ``linkwork COMMAND``: inspect models, simulate them, time them, export their dynamics as C.
 
-| module           | what it does                                                      |
+| module           | task                                                              |
 |------------------|-------------------------------------------------------------------|
 | program          | the program, how commands are registered, exit codes, errors      |
 | options          | every option, declared once; groups of options                    |

@@ -80,7 +80,7 @@ class ModelTiming:
 
 
 def bench_file(file: Path, request: ModelRequest, methods: Sequence[str], quick: bool) -> ModelTiming:
-    """Load a model, close its loops, and time what is computed with it."""
+    """Load a model, close its loops, and time its quantities."""
     robot = load_moving(file, request)
     chosen = known_methods(robot, methods) if methods else ()
     mjcf = file if format_of(str(file)) == "MJCF" else None

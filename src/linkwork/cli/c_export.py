@@ -97,7 +97,7 @@ def _needs_frames(options: ExportOptions) -> None:
 
 
 def draw_export(console: Console, program: CProgram | WasmProgram) -> None:
-    """Print what was written."""
+    """Print the names of written files."""
     if isinstance(program, WasmProgram):
         (name,) = program.outputs
         places = {**program.inputs, **program.outputs[name]}

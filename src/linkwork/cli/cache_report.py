@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The disk cache: where it is, how large, when it was used, and what was removed from it."""
+"""The disk cache: its folder, size, last use, and removed entries."""
 
 from __future__ import annotations
 

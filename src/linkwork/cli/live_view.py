@@ -14,7 +14,7 @@ from linkwork.model.poses import HOME
 
 
 def check_live(options: SimulationOptions, record: RecordOptions, *, view: bool, as_json: bool) -> None:
-    """Raise `UsageError` for what a simulation without an end does not have.
+    """Raise `UsageError` for options that a simulation without an end does not have.
 
     Args:
         options: Options of the simulation.

@@ -377,7 +377,7 @@ class OptimizeOptions:
     ] = False
     keep: Annotated[
         list[str] | None,
-        _named("--keep", "A joint or constraint that stays what it is; may be given several times."),
+        _named("--keep", "A joint or constraint that does not change kind; may be given several times."),
     ] = None
     drop: Annotated[
         list[str] | None,

@@ -18,7 +18,7 @@ from linkwork.model.shapes import Ground, Shape
 def on_own_ground(robot: Mechanism, request: ModelRequest) -> Mechanism:
     """The robot with the plane z = 0, if it floats, touches nothing of the world, and no contacts were given.
 
-    All its shapes for collision may touch the plane. A robot with a fixed base stays what it is.
+    All its shapes for collision may touch the plane. A robot with a fixed base is unchanged.
 
     Args:
         robot: The mechanism of a file.

@@ -48,7 +48,7 @@ def optimize_file(file: Path, request: ModelRequest, options: OptimizeOptions, *
 
 @contextmanager
 def _shown(wanted: bool, name: str) -> Iterator[Progress | None]:
-    """A line on standard error that says what is counted."""
+    """A line on standard error that names the candidate."""
     if not wanted:
         yield None
         return

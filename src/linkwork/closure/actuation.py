@@ -83,7 +83,7 @@ class Actuation:
         """
         for name in joints:
             if not isinstance(name, str) or name not in self.joints:
-                raise InputError(f"{shown(name)} is not moved by the motors; these are: {', '.join(self.joints)}")
+                raise InputError(f"{shown(name)} is not moved by the motors, which move {', '.join(self.joints)}")
         at = [self.joints.index(name) for name in joints]
         return replace(self, joints=tuple(joints), matrix=self.matrix[..., at, :])
 
@@ -236,7 +236,7 @@ def _warn_of_weak_springs(robot: Model, q: npt.ArrayLike, springs: Sequence[str]
     if bends:
         each = ", ".join(f"'{name}' by {bend}" for name, bend in bends.items())
         warnings.warn(
-            f"robot '{robot.name}': springs are taken to be rigid that are weak: its weight could bend {each}. Pass "
-            "held=[] to let springs move, or held=[...] to say which joints stand still",
+            f"robot '{robot.name}': weak springs are taken to be rigid: its weight could bend {each}. Pass held=[] "
+            "to free all springs, or held=[...] with the joints to hold",
             stacklevel=4,
         )

@@ -36,7 +36,7 @@ def assemble(
 
     Args:
         robot: The mechanism.
-        q: Where to start, ``(..., nq)``; neutral, if nothing is given. What is closed already is returned as it is.
+        q: Where to start, ``(..., nq)``; neutral, if nothing is given. Closed configurations are returned unchanged.
         fixed: Names of joints that stay where they are.
         tolerance: Errors below it are closed loops, in rad or m: those of rows that turn or of rows that slide, which
             are measured by the larger of one and the robot's length, and of the others as much less. Unless it is

@@ -98,8 +98,8 @@ def _warn_rounded(robot: Model, gap: float) -> None:
     """Once for a robot: it is not news any more."""
     if robot.computed.first_time("rounded loops"):
         warnings.warn(
-            f"the loops of '{robot.name}' close to {gap:.2g} only (m, rad), as they do where numbers in a file are "
-            "rounded: the nearest configuration is taken as closed. Pass a tolerance to ask for more",
+            f"the loops of '{robot.name}' close only to {gap:.2g} (m, rad), as with rounded numbers in a file: "
+            "the nearest configuration is taken as closed. Pass a tolerance to make this an error",
             ModelWarning,
             stacklevel=5,
         )
@@ -111,7 +111,7 @@ def closed_to(robot: Model) -> float:
 
 
 def largest_unit(robot: Model) -> float:
-    """The largest of what errors of rows are measured by."""
+    """The largest unit of errors of rows."""
     result = typical_row_units(robot)[which_enabled(robot) & which_holonomic(robot)]
     return float(result.max()) if result.size else 1.0
 

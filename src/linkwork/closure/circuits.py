@@ -49,7 +49,7 @@ class Circuit:
     tangents: Floats
     """Velocities along it, of unit length in radians and lengths of the robot, ``(k, nv)``."""
     closed: bool
-    """Whether it comes back to where it started, up to whole turns of joints."""
+    """Whether it returns to its start, up to whole turns of joints."""
 
     @cached_property
     def dead_centers(self) -> list[DeadCenter]:

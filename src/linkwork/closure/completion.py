@@ -69,7 +69,9 @@ class Completion(BaseEvaluator):
     @property
     def differentiated(self) -> Differentiated:
         """Empty: the derivative of a closed configuration is ``G``."""
-        raise UnsupportedFeature("a completion has no derivatives of its own: joints move as its G says")
+        raise UnsupportedFeature(
+            "a completion has no derivatives of its own: velocities of all joints are v = G y, with its G"
+        )
 
     def __call__(self, q: npt.ArrayLike) -> Completed:
         """The configuration near ``q`` with closed loops, its independent joints as they are, and ``G`` there.

@@ -4,7 +4,7 @@
 From one configuration to the next, a predictor goes on along the secant of the last two, and the corrector
 (`assembly.assemble`, with the leading joints held) closes the loops from there. Where loops have several branches, the
 secant keeps to the one that it came on, also through the points where branches cross. Steps are halved where the
-corrector fails, or finds something far from what was predicted: that would be another branch.
+corrector fails, or arrives far from the prediction: that would be another branch.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ ASTRAY = 0.5
 
 
 BEND = 1e-2, 10.0
-"""Where a joint comes to its limit, the others go on at other rates: what no prediction knows is no jump if the step is
-shorter than this, as a part of a stride, and the motion at most so many times what was predicted."""
+"""Where a joint reaches its limit, rates of the others change, which a prediction does not know. It is no jump if the
+step is shorter than this, as a part of a stride, and the motion at most this many times the predicted one."""
 
 
 class Continuation:

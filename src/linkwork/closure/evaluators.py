@@ -155,7 +155,7 @@ class Assembly(BaseEvaluator):
         """Configurations with closed loops, ``(..., nq)``.
 
         Args:
-            q: Where to start, ``(..., nq)``; leading axes are batch axes. What is closed already is returned as it is.
+            q: Where to start, ``(..., nq)``; leading axes are batch axes. Closed configurations are returned unchanged.
             out: Array to write them to; by default a new one.
         """
         return _evaluated(self, self._verdict, (q,), out)
@@ -164,8 +164,8 @@ class Assembly(BaseEvaluator):
     def differentiated(self) -> Differentiated:
         """Empty: an assembly has no derivatives."""
         raise UnsupportedFeature(
-            "an assembly is a search, of which no derivatives are computed: closed configurations move as "
-            "Minimal(robot).matrix(q) says, or by any velocity with constraint_jacobian(robot, q) @ v = 0"
+            "an assembly is a search and has no derivatives: tangents of closed configurations are the columns of "
+            "Minimal(robot).matrix(q), and all v with constraint_jacobian(robot, q) @ v = 0"
         )
 
 
@@ -193,7 +193,7 @@ class VelocityProjection(BaseEvaluator):
         return Differentiated(("q", "v"), (), {"v": ("allowed", slice(None))})
 
     def held_inputs(self, dtype: np.dtype[Any]) -> dict[str, Array]:
-        """Inputs that calls leave out: scales and units of rows, and what counts as zero.
+        """Inputs that calls leave out: scales and units of rows, and thresholds of zero.
 
         Args:
             dtype: Type of the numbers.
@@ -234,7 +234,7 @@ def project_velocity(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> Floats
     """The velocity that all enabled constraints allow at ``q`` and that is nearest to ``v`` in kinetic energy.
 
     It is the velocity after a perfectly inelastic impact with the constraints. Leading axes broadcast. Joints that move
-    no mass count with a little of what others move.
+    no mass count with a small part of the others' inertia.
 
     Args:
         robot: The mechanism.

@@ -50,7 +50,7 @@ def loops_close(robot: Model) -> bool:
 
 
 def nearby(robot: Model) -> list[tuple[Floats, float]]:
-    """A configuration in which loops are closed, others a little off it, and what loops are open by there."""
+    """A configuration in which loops are closed, others slightly off it, and the gaps of loops there."""
     return _nearby(robot, tuple(which_enabled(robot).tolist()))
 
 

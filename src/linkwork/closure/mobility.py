@@ -199,8 +199,8 @@ class Mobility:
     closed: bool
     """Whether the constraints are satisfied there."""
     redundant: dict[str, int]
-    """Constraints that say, wholly or in part, what the others say: how many rows of each could go, were all others
-    kept. Rows that say the same count for each constraint that says it."""
+    """Redundant constraints: the number of rows of each that could be removed while all others are kept. Equal rows of
+    several constraints count for each of them."""
     conflicting: dict[str, float]
     """Constraints that cannot be satisfied together, to first order, and the error that must stay."""
     freedom: Floats
@@ -264,7 +264,7 @@ def mobility(
         q: One configuration, ``(nq,)``.
         closed_to: Errors below it are those of closed loops.
         rank_tolerance: Singular values of the Jacobian, without units, below this part of the largest (or of one) are
-            zeros. Without it: 1e-9, or what loops are open by if that is little and as much as rounded numbers leave.
+            zeros. Without it: 1e-9, or the gap of loops where that is no larger than rounded numbers in a file cause.
     """
     at = robot.normalize(q)
     if at.shape != (robot.nq,):
@@ -282,7 +282,7 @@ def mobility(
     rounding = int((s > least * max(1.0, s.max(initial=0.0))).sum()) - rank
     closed = bool(np.abs(e * units).max(initial=0.0) <= closed_to)
     redundant, conflicting = {}, {}
-    stays = e - bound @ (bound.T @ e)  # what no motion changes
+    stays = e - bound @ (bound.T @ e)  # the part that no motion changes
     start = 0
     for constraint in (c for c in robot.constraints if c.enabled) if rank < len(J) else ():
         mine = slice(start, start + constraint.rows)

@@ -37,7 +37,7 @@ class Synthesis:
     phase: float
     """Added to the values of the driver."""
     error: float
-    """Root of the mean square of what is left, in m or rad."""
+    """Root of the mean square of the remaining error, in m or rad."""
     evaluations: int
     """Number of designs that were tried."""
     message: str

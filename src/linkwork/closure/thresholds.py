@@ -36,8 +36,8 @@ ROUNDED = NEARLY_CLOSED
 """Loops that are open by less are open because numbers in a file are rounded. Part of: the robot's length, or a
 radian. Test: tests/closure/test_rounded_loops.py"""
 DOUBTFUL = 0.01
-"""Loops that are open by more are open by mistake; so are velocities that open them by more, as a part of what the
-kinetic energy could do. Part of: the robot's length, or a radian. Test: tests/dynamics/test_forward_calls.py"""
+"""Loops that are open by more are open by mistake; so are velocities that open them by more, as a part of the velocity
+by the kinetic energy. Part of: the robot's length, or a radian. Test: tests/dynamics/test_forward_calls.py"""
 
 RANK = 1e-9
 """Singular values of rows below this part of the largest, or of one, are zeros. Part of: the largest singular value,
@@ -51,8 +51,8 @@ WEAK = 1e-4
 """Singular values below this need a closer look: a singular configuration is near, or numbers are rounded. Part of:
 the largest singular value, or one. Test: tests/closure/test_mobility.py"""
 OPEN = rank_revealing.OPEN
-"""Motions that rows hinder by less than so many times what loops are open by, they do not hinder. Part of: what loops
-are open by. Test: tests/closure/test_rounded_loops.py"""
+"""Rows do not restrict motions whose rate of error is less than this times the gap of loops. Part of: the gap. Test:
+tests/closure/test_rounded_loops.py"""
 LEAST_PIVOT = CLUSTER_PIVOT
 """Pivots below this part of a row are zeros: other rows, or other joints, say the same. Part of: the row. Test:
 tests/kernels/test_clusters.py"""
@@ -69,7 +69,7 @@ STILL = 1e-7
 tests/closure/test_inverse_kinematics.py"""
 
 AT_REST = 1e-12
-"""Kinetic energy of a robot at rest. Part of: what the robot gains as it falls by its length. Test:
+"""Kinetic energy of a robot at rest. Part of: the energy that the robot gains as it falls by its length. Test:
 tests/closure/test_mobility.py"""
 
 NEARLY_DEPENDENT = 1e-3

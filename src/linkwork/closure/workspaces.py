@@ -4,7 +4,7 @@
 With ``J`` the rows of loops, ``u`` the drivers and ``x`` the position of a frame, ``dq = R du`` (`circuits.rates`) and
 ``dx = J_x R du``. Gosselin and Angeles, Singularity analysis of closed-loop kinematic chains, 1990:
 
-| singularity | where                                | what it means                                              |
+| singularity | where                                | meaning                                                    |
 |-------------|--------------------------------------|------------------------------------------------------------|
 | parallel    | ``J`` of the other joints loses rank | locked drivers do not hold the mechanism: dead centers     |
 | serial      | ``J_x R`` loses rank                 | the frame cannot move along a direction: edges of reach    |
@@ -202,7 +202,7 @@ def _fill(robot: Model, designs: Designs, grid: Floats, places: list[int], grid_
 
 
 def _shifted(mask: Bools, axis: int, way: int) -> Bools:
-    """A mask moved by one along an axis; nothing comes in at the end."""
+    """A mask moved by one along an axis; the entry at the end is false."""
     shifted = np.zeros_like(mask)
     whole = [slice(None)] * mask.ndim
     to, of = list(whole), list(whole)

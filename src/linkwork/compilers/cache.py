@@ -5,7 +5,7 @@ An entry is named by the digest of everything that its content depends on (`key`
 and moved into place, begins with a digest of its content, and is replaced if that does not match. Where nothing can be
 written, nothing is kept.
 
-| file in `folder()`       | what it is                                                                     |
+| file in `folder()`       | meaning                                                                        |
 |--------------------------|--------------------------------------------------------------------------------|
 | ``<key>``                | an entry: `MAGIC`, SHA-256 of the content, content; its mtime is its last use  |
 | ``<key>.<random>.tmp``   | an entry that is being written                                                 |
@@ -220,7 +220,7 @@ def write(name: str, content: bytes) -> None:
 
 
 def fetch(name: str, make: Callable[[], bytes]) -> bytes:
-    """The content of an entry, made and kept if there is none. What another process is making is waited for."""
+    """The content of an entry, made and kept if there is none; waits for another process that is making it."""
     content = read(name)
     if content is None:
         with _locked(name):
@@ -326,7 +326,7 @@ def _on_disk(size: int) -> int:
 def prune() -> None:
     """Remove the least recently used entries until the rest is within the limit; none that is in use.
 
-    Also removes what processes that ended early have left behind.
+    Also removes files of processes that ended early.
     """
     now, result = time.time(), entries()
     excess = sum(entry.size for entry in result) - limit()
@@ -381,12 +381,12 @@ def clear() -> list[Entry]:
     return removed
 
 
-# What the user is told -----------------------------------------------------------------------------
+# Messages to the user ------------------------------------------------------------------------------
 
 
 @contextmanager
 def announced(what: str, after: float = 1.0) -> Iterator[None]:
-    """Tell the user in one line what is being compiled if it takes longer than a second."""
+    """Name the code that is being compiled, in one line, if it takes longer than a second."""
     timer = threading.Timer(after, say, [f"compiling {what}, once for this machine ..."])
     timer.daemon = True
     start = time.perf_counter()

@@ -47,7 +47,7 @@ def cache_lines(program: Program, inputs: Sequence[npt.ArrayLike]) -> int:
 
 
 class Watched:
-    """An array, or a part of one, that notes the lines of what is read and written. All numbers have eight bytes."""
+    """An array, or a part of one, that notes the cache lines of reads and writes. All numbers have eight bytes."""
 
     __slots__ = ("_flat", "_lines", "_name", "_shape", "_start", "_strides")
 

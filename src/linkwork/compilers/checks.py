@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Kernel code from outside the package is checked before it runs, by whichever backend: it cannot end the process.
 
-First it is compiled: what is outside the language is a `KernelError` for plain Python and straight-line programs, too.
+First it is compiled: code outside the language is a `KernelError` for plain Python and straight-line programs, too.
 Then checked code (`guards`) is run once for the plan of the robot. Branches, loops and indices depend on the integers
 of a plan alone, so that once is for all states, types of numbers, lanes and threads.
 """

@@ -44,7 +44,7 @@ def _initialized() -> None:
 
 @cache
 def cpu() -> tuple[str, str]:
-    """Name and features of the processor that code is made for: this machine's, or what ``LINKWORK_CPU`` says.
+    """Name and features of the processor that code is made for: this machine's, or that of ``LINKWORK_CPU``.
 
     ``LINKWORK_CPU`` is a name that LLVM knows, such as ``x86-64-v3`` (code for every machine of a cluster), and
     further features behind commas: ``x86-64-v2,+avx``.
@@ -56,7 +56,7 @@ def cpu() -> tuple[str, str]:
     missing = _instruction_sets(name.strip(), features) - {k for k, has in _host_features().items() if has}
     if missing:
         raise LinkworkError(
-            f"LINKWORK_CPU is '{setting}', whose code needs {', '.join(sorted(missing))}, which this machine has not; "
+            f"LINKWORK_CPU is '{setting}', whose code needs {', '.join(sorted(missing))}, which this machine lacks; "
             f"it is '{llvm.get_host_cpu_name()}'"
         )
     return name.strip(), features
@@ -152,7 +152,7 @@ _LOADED: WeakValueDictionary[str, Code] = WeakValueDictionary()
 
 
 def loaded(name: str, symbol: str, make: Callable[[], bytes]) -> Code:
-    """The code of a name: what this process has already, what the cache has, or what is made now."""
+    """The code of a name: from this process, from the cache, or made now."""
     with _LOCK:
         result = _LOADED.get(name)
     if result is None:

@@ -217,7 +217,7 @@ class Context:
         self._integers = [np.zeros(resolve(shape, tree), dtype=np.int64) for shape in algorithm.integers.values()]
         table += [array.ctypes.data for array in self._integers]
         self.record = np.zeros(WORDS, dtype=np.int64)
-        """Of what code that is guarded checks (`guards`)."""
+        """The code of a guarded kernel, which checks indices and loops (`guards`)."""
         if checked or is_foreign(algorithm):
             table.append(self.record.ctypes.data)
         table += starts[len(algorithm.stored) :]
@@ -235,7 +235,7 @@ class Context:
         return int(self._work.nbytes)
 
     def take(self, other: Context) -> None:
-        """Become what another context of the same shape is."""
+        """Take the values of another context of the same shape."""
         self._work[:] = other._work
         for mine, theirs in zip(self._integers, other._integers, strict=True):
             mine[:] = theirs

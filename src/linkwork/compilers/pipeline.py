@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Pipelines: programs called one after another on named arrays, with elementwise operations in between. Pure data.
 
-| step   | what it computes                                                                                      |
+| step   | result                                                                                                |
 |--------|-------------------------------------------------------------------------------------------------------|
 | `Call` | outputs of a program                                                                                  |
 | `Sum`  | ``sum factor * array``, each factor a number or a row of constants                                    |

@@ -34,7 +34,7 @@ class Derivation:
 
 @dataclass(frozen=True)
 class Program:
-    """An algorithm and the arrays of a plan that it reads, with what error messages say of the robot."""
+    """An algorithm and the arrays of a plan that it reads, with names of the robot for error messages."""
 
     algorithm: Algorithm
     tree: Tree
@@ -47,7 +47,7 @@ class Program:
     motors: int = 0
     """Number of motors, for the message about torques of motors in place of torques of joints."""
     derivation: Derivation | None = None
-    """Of a program without kernel code of its own: what its straight-line code is made of."""
+    """The sources of a program that has straight-line code alone, and no kernel."""
 
     @classmethod
     def of_robot(cls, robot: Model, algorithm: Algorithm, tree: Tree) -> Program:
@@ -90,8 +90,8 @@ class Program:
                 return trace(self.algorithm, self.tree, limit)
         except ZeroDivisionError:  # of numbers of the robot
             raise SingularMassMatrix(
-                f"{self.algorithm.name} of '{self.robot}' divides by zero: what a joint moves is nothing, or rounding "
-                "beside the largest masses and lengths of the robot. Check the units of its inertias and placements"
+                f"{self.algorithm.name} of '{self.robot}' divides by zero: the inertia that a joint moves is zero, or "
+                "rounding beside the largest masses and lengths of the robot. Check units of inertias and placements"
             ) from None
 
     def content(self) -> tuple[str | bytes, ...]:
@@ -102,7 +102,7 @@ class Program:
         return (self.algorithm.name, *map(fingerprint, self.algorithm.texts), self.plan_bytes())
 
     def plan_bytes(self) -> bytes:
-        """All integers and arrays of the plan that the algorithm reads: what traced code depends on."""
+        """All integers and arrays of the plan that the algorithm reads, on which traced code depends."""
         layout = self.algorithm.layout
         parts = [str([int(getattr(self.tree, name)) for name in layout.sizes]).encode()]
         parts += [np.ascontiguousarray(getattr(self.tree, name)).tobytes() for name in layout.shapes]
@@ -132,5 +132,5 @@ class Backend:
 
     @property
     def straight_line(self) -> Backend:
-        """The backend of what has no kernel: straight-line code in place of native code."""
+        """The backend of programs without a kernel: straight-line code in place of native code."""
         return self if self.name in ("plain", "cuda") else replace(self, name="specialized")

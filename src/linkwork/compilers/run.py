@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Arrays in, arrays out: what all backends share. `Runner` runs the Python text itself; `backends` has the others.
+"""Arrays in, arrays out, for all backends. `Runner` runs the Python code itself; `backends` has the others.
 
 A runner's ``entry`` is the entry point for one state whose arrays fit as they are; `Runner.evaluate` takes anything
 array-like, broadcasts leading axes as NumPy does, uses lanes and threads for batches, and turns whatever is wrong into
@@ -177,7 +177,7 @@ class Runner:
         return inputs, leads, lead
 
     def _run_unprepared(self, arguments: Sequence[Any], out: Sequence[Array | None]) -> list[Array] | None:
-        """Results for one batch of arrays that need no preparation, if that is what they are."""
+        """Results for one batch of arrays, if these need no conversion."""
         batches = [
             x.shape
             for x, shape in zip(arguments, self.inputs, strict=True)
@@ -284,7 +284,7 @@ def _about_to_end(progress: Array, settings: Array) -> bool:
 
 
 def always_refused(*arrays: Array) -> int:
-    """The entry point of what takes the general path alone."""
+    """The entry point of evaluators that take the general path alone."""
     return entries.SHAPES
 
 

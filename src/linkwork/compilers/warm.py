@@ -60,7 +60,7 @@ def _compile(job: Job) -> Job:
 
 
 def warm(processes: int | None = None, lanes: bool = True) -> Iterator[tuple[int, int, str]]:
-    """Compile what is missing; yields after each piece how many are done, of how many, and its name.
+    """Compile missing code; yields after each piece the number done, the number of all, and its name.
 
     Without ``lanes``, code for single states alone.
     """

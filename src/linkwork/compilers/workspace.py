@@ -21,7 +21,7 @@ ONE = Type("float64", 1)
 
 
 class Workspace:
-    """Work arrays of one state, and the entry points of algorithms that share them: what one prepares, others read.
+    """Work arrays of one state, and the entry points of algorithms that share them: one prepares, others read.
 
     The algorithms have the same layout and the same work arrays. For one thread at a time.
     """
@@ -34,7 +34,7 @@ class Workspace:
         self.entries: dict[str, Entry] = {name: self._entry(name, ONE, self.context) for name in self._algorithms}
 
     def columns(self, name: str) -> Entry:
-        """The entry point of an algorithm for several inputs at once, one a lane, which share what was prepared."""
+        """The entry point of an algorithm for several inputs at once, one a lane, which share prepared arrays."""
         if name not in self._columns:
             t = Type("float64", best_lanes("float64"))
             context = native.Context(self._algorithms[name], self._program.tree, t, base=self.context)

@@ -76,7 +76,7 @@ class GivenContacts:
         return sum(self.slots)
 
     def _prepare(self) -> None:
-        """Make coal's shapes, and what finds their poses."""
+        """Make coal's shapes, and the evaluator of their poses."""
         coal = _coal(self.pairs[0])
         for pair in self.pairs:
             for shape in (pair.first, pair.second):
@@ -133,7 +133,7 @@ class GivenContacts:
 
 
 class _Solid(NamedTuple):
-    """A shape as coal has it, and what contact points at faces need."""
+    """A shape as coal has it, and its data for contact points at faces."""
 
     geometry: Any
     convex: Convex | None

@@ -231,7 +231,7 @@ def _settings(
         if penalty not in PENALTY_RULES:
             raise InputError(f"no penalty rule {shown(penalty)}{among(penalty, PENALTY_RULES)}")
         if not 0 < relaxation < 2:
-            raise InputError(f"relaxation is {relaxation}, must be between 0 and 2; 1 is none")
+            raise InputError(f"relaxation is {relaxation}, must be between 0 and 2; 1 is no relaxation")
         rule, ratio, factor = PENALTY_RULES[penalty]
         settings += [above_zero(first_penalty, "first_penalty"), rule, ratio, factor, float(relaxation)]
     return np.array(settings)

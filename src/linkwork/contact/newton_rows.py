@@ -194,7 +194,9 @@ def _sets(
         if r not in taken:
             below, above = lower[..., r] > -UNBOUNDED, upper[..., r] < UNBOUNDED
             if below.any() != below.all() or above.any() != above.all():
-                raise InputError(f"bounds of row {r} are finite in some problems of the batch only: solve these apart")
+                raise InputError(
+                    f"bounds of row {r} are finite in some problems of the batch only: solve these separately"
+                )
             if below.all() and above.all():
                 sets.append(SetOfRows(BOX, (r,)))
             elif below.all() or above.all():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Contact problems of rows as arrays: what is given, checked, and what a solver returns."""
+"""Contact problems of rows as arrays: checked inputs, and results of a solver."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class RowSolution:
     impulses: Array
     """(..., m) forces or impulses of rows, in their cones."""
     velocities: Array
-    """(..., m) ``G f + g``, without what compliance adds."""
+    """(..., m) ``G f + g``, without the term of compliance."""
     residual: Array
     """(...) the largest residual of any contact or row, a velocity."""
     iterations: Array

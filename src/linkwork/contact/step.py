@@ -121,7 +121,7 @@ class ContactStep(BaseEvaluator):
         strict: Whether iterations that do not reach the tolerance are an error, `NotConverged`; else there is a warning
             and `ContactSolution.converged` says so.
         contact: ``"hard"``, or ``"soft"``: contacts give way as MuJoCo's do, by the numbers of ``soft`` of
-            `ContactPair`. There are rows of what overlaps alone, and no restitution; dampers act after contacts;
+            `ContactPair`. Rows are those of overlapping shapes, without restitution; dampers act after contacts;
             ``newton`` alone, in native code, without derivatives.
         wrenches: Frames that external wrenches act on. A call then takes them as ``(..., frames, 6)``, each ``[moment,
             force]`` at the frame's origin in the frame's axes.
@@ -191,13 +191,13 @@ class ContactStep(BaseEvaluator):
 
     @property
     def reduced(self) -> bool:
-        """Whether steps are made by the reduced matrix of what touches."""
+        """Whether steps are made by the reduced matrix of touching contacts."""
         suits = self.options.contact == "soft" or takes_reduced_matrix(self.robot)
         return suits and self.options.solver == "newton" and not self.options.by_slots
 
     @property
     def by_slots(self) -> ContactStep:
-        """Itself, or the same step with all slots of all pairs: what straight-line programs and derivatives are of."""
+        """Itself, or the same step with all slots of all pairs, for straight-line programs and derivatives."""
         if not self.reduced:
             return self
         if self.options.contact == "soft":
@@ -421,5 +421,5 @@ def check_contact_parameters(names: Sequence[str], passive: bool) -> None:
 
 
 def _by_slots(remake: Callable[..., ContactStep], arguments: tuple[Any, ...]) -> ContactStep:
-    """`ContactStep.by_slots` of what was pickled."""
+    """`ContactStep.by_slots` of an unpickled step."""
     return remake(*arguments).by_slots

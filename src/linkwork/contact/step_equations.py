@@ -84,11 +84,11 @@ class ContactFunction(Protocol):
         """The result of a call: commands, wrenches and parameters are by name."""
 
     def solved(self, solution: Any) -> tuple[Array, Array, Array]:
-        """Of what a call returned, the state after the step, and the result."""
+        """The state after the step, and the result, from the outputs of a call."""
 
 
 class ContactEquations(BaseEvaluator):
-    """The equations of a step as a function of arrays: what sweeps are made of.
+    """The equations of a step as a function of arrays, for sweeps over its trace.
 
     Args:
         step: The step.
@@ -117,7 +117,7 @@ class ContactEquations(BaseEvaluator):
         return Differentiated(GIVEN, optional, results, ("q",), ("q1",))
 
     def product_trace(self, kind: Kind, by: Sequence[str], limit: int) -> Trace:
-        """The straight-line program of a product; an error says what makes it shorter.
+        """The straight-line program of a product; an error proposes changes that make it shorter.
 
         Args:
             kind: ``"jvp"`` or ``"vjp"``.

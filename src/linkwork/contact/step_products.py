@@ -44,8 +44,8 @@ class ContactProduct:
         if device == "cpu":
             return self
         raise UnsupportedFeature(
-            "derivatives of steps with contacts are several programs and a linear system between them: on a GPU they "
-            "are there through lw.jax.function"
+            "derivatives of steps with contacts are several programs and a linear system between them: on a GPU use "
+            "lw.jax.function"
         )
 
     def _named(self, given: Mapping[str, Any], directed: bool) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -24,7 +24,7 @@ from linkwork.model.arrays import Floats
 
 
 class Surface(NamedTuple):
-    """Triangles, and what is beyond their edges, each from a corner to the next."""
+    """Triangles, and the triangles beyond their edges, each from a corner to the next."""
 
     corners: Floats
     """(k, 3, 3)"""

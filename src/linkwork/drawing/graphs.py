@@ -43,7 +43,7 @@ NAMED = 3
 Points = list[tuple[float, float]]
 
 
-# What there is to draw ------------------------------------------------------------------------------------
+# Contents ----------------------------------------------------------------------------------------------------
 
 
 def layout(robot: Model) -> dict[str, tuple[int, float]]:
@@ -143,7 +143,7 @@ def draw_graph(robot: Model, path: str | os.PathLike[str] | None = None) -> Figu
 
 
 class _Drawing:
-    """Places boxes, then draws what connects them."""
+    """Places boxes, then draws the lines between them."""
 
     def __init__(self, robot: Model) -> None:
         self.figure = blank(4, 3)
@@ -317,7 +317,7 @@ class _Drawing:
         return points, [1, *[2] * (len(before) - 1), 4, 4, 4, *[2] * (len(after) - 1)]
 
     def _mark(self, tie: Tie, before: int) -> None:
-        """A sign below a box, and what it stands for."""
+        """A sign below a box, and its meaning."""
         body = tie.bodies[0]
         locked = tie.style == "lock"
         color = FAINT if not tie.enabled else COUPLING if locked else GROUND

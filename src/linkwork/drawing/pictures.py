@@ -52,7 +52,7 @@ def kind_of(path: str | os.PathLike[str], kinds: Sequence[str] = PICTURES) -> st
     """The ending of a path, which has to be one of these."""
     ending = Path(file_path(path, "path")).suffix.lower()
     if ending not in kinds:
-        raise InputError(f"{os.fspath(path)} ends in '{ending}'; what can be written is {', '.join(kinds)}")
+        raise InputError(f"{os.fspath(path)} ends in '{ending}'; it must be one of {', '.join(kinds)}")
     return ending
 
 

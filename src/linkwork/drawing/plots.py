@@ -45,7 +45,7 @@ LEAST_ERROR = 1e-17
 LEAST_GAP = 1e-6
 """Gaps are drawn on a scale of at least this many meters."""
 GREW = 1e3
-"""Curves of a trajectory that ended early that reach so many times what they were in the first half have blown up."""
+"""Curves of a trajectory that ended early have diverged if they reach so many times their size in the first half."""
 
 ROUNDING = 1e-9
 """Reactions below this part of the largest are rounding, and not drawn unless they are alone."""
@@ -209,7 +209,7 @@ _PARTS: dict[type[Joint], Parts] = {
     Planar: [(" x", "m"), (" y", "m"), (" turn", "rad")],
     Free: [*((f" {axis}", "m") for axis in "xyz"), *((f" turn {axis}", "rad") for axis in "xyz")],
 }
-"""Degrees of freedom of joints, in the order of v: what their curves are called, and their units."""
+"""Degrees of freedom of joints, in the order of v: names of their curves, and their units."""
 _WORDS = {
     "positions": ("joint angles [rad]", "joint positions [m]"),
     "velocities": ("joint velocities [rad/s]", "joint velocities [m/s]"),

@@ -40,7 +40,7 @@ End = tuple[Pair, int, int]
 
 @dataclass(frozen=True, eq=False)
 class Skeleton:
-    """Points on the bodies of a robot, and what is drawn between them."""
+    """Points on the bodies of a robot, and the lines between them."""
 
     robot: Model
     body: npt.NDArray[np.int64]
@@ -52,9 +52,9 @@ class Skeleton:
     slides: npt.NDArray[np.int64]
     """From where a joint is on its parent to where its body is, for joints that slide."""
     ropes: npt.NDArray[np.int64]
-    """The two ends of what a `Rod` keeps apart."""
+    """The two ends of a `Rod`."""
     marks: dict[str, list[int]]
-    """Points by what they are: ``joint``, ``mass``, ``loop``, ``held``, ``pin``."""
+    """Points by kind: ``joint``, ``mass``, ``loop``, ``held``, ``pin``."""
     held: tuple[End, ...]
     """Constraints between a body and the world, with their first and second points."""
     loops: tuple[End, ...]

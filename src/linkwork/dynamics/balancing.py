@@ -27,7 +27,7 @@ M = TypeVar("M", bound=Model)
 
 @dataclass(frozen=True)
 class Balance(Generic[M]):
-    """Counterweights, and what they do to the shaking force of a motion."""
+    """Counterweights, and the shaking force of a motion with them."""
 
     robot: M
     """The mechanism with them."""
@@ -98,7 +98,7 @@ def balance(robot: M, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike, mass
 def _point_accelerations(
     robot: Model, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike, bodies: tuple[str, ...]
 ) -> tuple[Floats, Floats]:
-    """Accelerations of bodies' origins, ``(..., bodies, 3)``, and the matrices of what places in them add."""
+    """Accelerations of bodies' origins, ``(..., bodies, 3)``, and matrices of accelerations of points in them."""
     R = frame_placement(robot, q, bodies).rotation
     omega = frame_velocity(robot, q, v, bodies, "aligned")[..., :3]
     rate = frame_acceleration(robot, q, v, a, bodies, "aligned")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Inverse dynamics with contacts: which pairs bear load, parameters of the kernel, and what it found.
+"""Inverse dynamics with contacts: loaded pairs, parameters of the kernel, and its results.
 
 The kernel is `kernels.contact.forces`; `InverseDynamics` with ``contacts`` runs it.
 """
@@ -31,12 +31,12 @@ TOLERANCE, SINGLE_TOLERANCE = 1e-11, 1e-5
 """Residual at which iterations end, relative to the required torques; in single precision."""
 MAX_ITERATIONS = 60
 PROXIMAL, SINGLE_PROXIMAL = (1e-3, 1e-8, 1e-5), (1e-2, 1e-4, 1e-3)
-"""Weight of the proximal term to start with, the least, and the one at which what contacts miss is final."""
+"""Weight of the proximal term: the initial one, the least, and the one at which the residual of contacts is final."""
 ROUNDING, SINGLE_ROUNDING = 1e-14, 1e-6
 MAX_GAP_AT = 5
 """Where the settings have it:"""
 MAX_GAP = 1e-3
-"""Contacts that are open by more than this part of the robot's size bear nothing."""
+"""Contacts that are open by more than this part of the robot's size carry no load."""
 
 
 def bearing_robot(robot: Model, contacts: bool | str | Sequence[str]) -> Model:
@@ -96,7 +96,7 @@ class BearingOptions:
     robot: Model
     """The mechanism with the contact pairs that bear load alone."""
     max_gap: float | None
-    """Contact points that are open by more bear nothing, in m; None: a thousandth of the robot's size."""
+    """Contact points that are open by more carry no load, in m; None: a thousandth of the robot's size."""
     limits: bool
     """Whether torques stay within `torque_limits`."""
 
@@ -124,7 +124,7 @@ class BearingContacts:
     unmet: Array
     """``(..., nv)``"""
     balance: Array = field(repr=False)
-    """The largest of ``unmet`` and of what is required, without units of length, ``(..., 2)``."""
+    """The largest of ``unmet`` and of the required torques, without units of length, ``(..., 2)``."""
     allowed: float = field(repr=False)
     """Residual at which iterations end, relative to the required torques."""
 
@@ -140,7 +140,7 @@ class BearingContacts:
 
     @property
     def feasible(self) -> Any:
-        """Whether nothing is missing, ``(...)``."""
+        """Whether motors and contacts supply all forces, ``(...)``."""
         inside = self.balance[..., 0] <= self.allowed * self.balance[..., 1]
         return bool(inside) if inside.ndim == 0 else inside
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Exact operation counts of programs, kept on disk: what methods and plans are chosen by."""
+"""Exact operation counts of programs, kept on disk, by which methods and plans are chosen."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Constrained forward dynamics by dense linear algebra in NumPy: what all other methods are compared with."""
+"""Constrained forward dynamics by dense linear algebra in NumPy, the reference of all other methods."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ that no motor has. What is chosen among them, at the geometry of the pose at han
 3. The pose is the nearest to the given one at which loops are closed, springs have these lengths, and what falls has
    fallen so far.
 
-Repeated until poses stay what they are; Newton's method on all equations at once then makes the balance exact. It uses
+Repeated until poses converge; Newton's method on all equations at once then makes the balance exact. It uses
 dense linear algebra: it prepares a state, not a control loop.
 """
 
@@ -52,17 +52,17 @@ SHIFT = 1e-3
 STRIDE = 0.3
 """In rad and m: no step is longer."""
 PATIENCE = 3
-"""Steps of Newton's method that may bring nothing."""
+"""Steps of Newton's method without progress that are allowed."""
 
 
 @dataclass(frozen=True)
 class Equilibrium(InverseSolution):
-    """A static pose, and what carries the robot there: `torque` of motors, `forces` of constraints."""
+    """A static pose and its loads: `torque` of motors, `forces` of constraints."""
 
     q: Floats
     """The pose, ``(nq,)``."""
     missing: float
-    """The largest torque that nothing balances: rounding."""
+    """The largest unbalanced torque that is rounding."""
 
 
 class _Balance:
@@ -122,8 +122,8 @@ def equilibrium(robot: Model, q: npt.ArrayLike | None = None, *, max_iterations:
     """The static equilibrium nearest to ``q``: pose, torques of motors and forces of constraints.
 
     Loops, and feet that constraints hold, stay closed; springs of joints without a motor settle; motors carry the rest,
-    with the least torques where there is a choice; what nothing can carry falls until it hangs. Stops and dry friction
-    of joints carry nothing. Stability is not checked.
+    with the least torques where there is a choice; unsupported bodies settle where they hang. Stops and dry friction of
+    joints carry no load. Stability is not checked.
 
     Args:
         robot: The mechanism, with constraints that hold it where it stands on something.
@@ -160,7 +160,7 @@ def equilibrium(robot: Model, q: npt.ArrayLike | None = None, *, max_iterations:
 
 
 def _settling_step(balance: _Balance, start: Floats, q: Floats) -> Floats:
-    """The step to the nearest pose at which springs are as long as least torques want them."""
+    """The step to the nearest pose at which springs have the lengths of the least torques."""
     robot, springs, m = balance.robot, balance.springs, len(balance.motors)
     before = balance.spring_torques(start)
     now = balance.spring_torques(q)
@@ -207,7 +207,7 @@ def _no_longer(step: Floats) -> Floats:
 
 
 def _balanced(balance: _Balance, q: Floats, max_iterations: int) -> tuple[Floats, Floats, Floats, Floats]:
-    """Newton's method on all equations at once: the pose, torques, forces, and what is missing.
+    """Newton's method on all equations at once: the pose, torques, forces, and the residual.
 
     It ends where rounding does: of the poses that it passes, that of the smallest accelerations is taken.
     """
@@ -242,7 +242,7 @@ def _least(A: Floats, b: Floats, rank: float = EQUILIBRIUM_RANK) -> Floats:
 
 
 def null_space(A: Floats) -> Floats:
-    """An orthonormal basis of what ``A`` maps to nothing, a column each."""
+    """An orthonormal basis of the null space of ``A``, in columns."""
     if 0 in A.shape:
         return np.eye(A.shape[1])
     _, s, Vt = np.linalg.svd(A)

@@ -55,7 +55,7 @@ class ForwardDynamics(BaseEvaluator):
         regularization: Regularization of the proximal iterations, relative to the apparent inverse inertia of a row,
             times the compliance of its constraint. `pv_soft` takes it as the softness that rows have, and does not
             iterate.
-        tolerance: Residual of rows at which iterations end, as a part of what gravity, torques and velocities do.
+        tolerance: Residual of rows at which iterations end, relative to the effect of gravity, torques and velocities.
         max_iterations: The most iterations.
         strict: Whether iterations that do not reach the tolerance are an error, `NotConverged`; else
             `Solution.converged` says so.
@@ -118,7 +118,7 @@ class ForwardDynamics(BaseEvaluator):
         return self._method != "auto" and (METHODS[self._method].hard or METHODS[self._method].closed)
 
     def recipe(self) -> dict[str, Any]:
-        """Keyword arguments that make an equal evaluator, with what ``"auto"`` stands for where that is known."""
+        """Keyword arguments that make an equal evaluator, with the chosen method in place of ``"auto"`` where known."""
         return {**super().recipe(), "method": self._method}
 
     def _check_backend(self, backend: Backend) -> None:
@@ -352,8 +352,8 @@ class ForwardDynamics(BaseEvaluator):
         With the result nothing is raised where rows are dependent: of a hard method, its first number says how
         independent they are. With a alone it is an error, as in a call.
 
-        Constraints are switched between calls by writing to ``regularization`` what `row_regularization` returns, and
-        moved by an ``anchor_position`` that is an input (`parameters`): neither plans nor compiles anything.
+        Constraints are switched between calls by writing the result of `row_regularization` to ``regularization``, and
+        moved by an ``anchor_position`` that is an input (`parameters`). Neither plans or compiles anything.
 
         Args:
             inputs: ``q``, ``v``, ``tau`` and, where frames were named, wrenches.

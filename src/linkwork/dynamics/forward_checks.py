@@ -40,7 +40,7 @@ def no_kernel(what: str) -> UnsupportedFeature:
     """The error that `kkt` has no program.
 
     Args:
-        what: Would be done with it.
+        what: Name of the refused operation.
     """
     return UnsupportedFeature(f"kkt is dense linear algebra in NumPy: there is nothing to {what}")
 
@@ -108,7 +108,7 @@ def check_rows(robot: Model, method: ForwardMethod, result: Array) -> None:
         if wrong.any():
             raise SingularConstraints(
                 f"the constraints of '{robot.name}' contradict each other{_first_state(wrong)} by "
-                f"{float(progress.max()):.3g} of what forces and velocities do to it; a proximal "
+                f"{float(progress.max()):.3g} of the effect of forces and velocities; a proximal "
                 f"method minimizes their violation: {', '.join(AUTOMATIC)}"
             )
     elif METHODS[method].closed and METHODS[method].iterates:

@@ -55,7 +55,7 @@ class HybridSolution:
 
     @property
     def residual(self) -> Any:
-        """The largest residual of a row, in m/s² or rad/s²: above zero where constraints forbid what is prescribed."""
+        """The largest residual of a row, in m/s² or rad/s²: above zero where constraints forbid prescribed ones."""
         if self.result is None:
             return np.zeros(self.acceleration.shape[:-1])[()]
         return np.abs(self.result[..., ResultLayout.of(self.result).residuals]).max(axis=-1)

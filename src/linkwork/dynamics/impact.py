@@ -124,7 +124,7 @@ class ImpactDynamics(BaseEvaluator):
         return self._method
 
     def recipe(self) -> dict[str, Any]:
-        """Keyword arguments that make an equal evaluator, with what ``"auto"`` stands for where that is known."""
+        """Keyword arguments that make an equal evaluator, with the chosen method in place of ``"auto"`` where known."""
         return {**super().recipe(), "method": self._method}
 
     def _program(self) -> Program:

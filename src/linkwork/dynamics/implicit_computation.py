@@ -47,7 +47,7 @@ LATER, LAST = 0.03, 1e-3
 """Parts of the tolerance at which iterations end in products: derivatives have the error of the solution, or more where
 rows are nearly dependent. Well-conditioned rows are below the first at once; the second is for unconverged states."""
 MANY_NUMBERS = 8_000
-"""Numbers in Jacobians that take about as long as what happens between programs, of one state; in lanes, the states of
+"""Numbers in Jacobians that take about as long as the overhead between programs, of one state; in lanes, the states of
 a register take `SLOWER_IN_LANES` times as long as one."""
 LANES, SLOWER_IN_LANES = 8, 3
 BOUND = 4
@@ -258,9 +258,9 @@ class ImplicitComputation:
     def _refuse(self, scope: Mapping[str, Any]) -> None:
         if "refused" in scope and scope["refused"].any():
             raise UnsupportedFeature(
-                f"rows of the constraints of '{self.product.robot.name}' depend on each other: second derivatives are "
-                "known there of accelerations on closed loops, not of constraint forces or where loops are open; leave "
-                "out seeds of forces and assemble q, or take differences of vjp"
+                f"rows of the constraints of '{self.product.robot.name}' depend on each other: second derivatives "
+                "exist there for accelerations on closed loops, not for constraint forces or on open loops; leave out "
+                "cotangents of forces and assemble q, or take differences of vjp"
             )
 
     # Few states ------------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 """Products with Jacobians of forward dynamics and impacts, by the implicit function theorem.
 
 A solution satisfies ``F = b``, with the residuals ``F(q, v, ...; a, lambda)`` of `kernels.constrained.residual`, and
-``b`` what stands on the right-hand side: torques and targets. With ``K`` the matrix of the linear system, the
+``b`` the right-hand side: torques and targets. With ``K`` the matrix of the linear system, the
 derivative of ``F`` by the solution::
 
     jvp:  K (da, dlambda) = db - dF                   the residual's tangent, then a solution
@@ -42,7 +42,7 @@ Shapes = dict[str, tuple[int, ...]]
 
 @dataclass(frozen=True)
 class Implicit:
-    """Equations that a solution satisfies, and what they depend on."""
+    """Equations that a solution satisfies, and their inputs."""
 
     residual: Program
     """Makes ``F``: output ``tau`` and, with constraints, ``rows``."""

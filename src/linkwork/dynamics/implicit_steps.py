@@ -40,7 +40,7 @@ SOFT = 3e-5
 
 @dataclass(frozen=True, eq=False)
 class System:
-    """The linear system (1) of a robot, and what is known of its rows."""
+    """The linear system (1) of a robot, and properties of its rows."""
 
     solve: Program
     """Solves it (`linear_solve`)."""
@@ -153,7 +153,7 @@ class System:
 
 
 class Steps:
-    """Steps of a pipeline that is being written; a method returns the names of what it computes."""
+    """Steps of a pipeline that is being written; a method returns the names of its results."""
 
     def __init__(self, system: System, equations: Implicit, outer: Steps | None = None) -> None:
         self.system, self.equations = system, equations
@@ -211,7 +211,7 @@ class Steps:
         self.steps.append(When(mask, Pipeline(tuple(inner.steps), outputs), outputs, expected))
 
     def duals(self, p: str, w: str) -> None:
-        """Names of residual programs for what they are multiplied with."""
+        """Names of residual programs by their multipliers."""
         for name, x in zip(DUALS.values(), (p, w), strict=True):
             self.sum(name, (1.0, x))
 
@@ -281,20 +281,20 @@ class Steps:
         return ("nonzero" if self.system.zero.any() else 1.0), rows
 
     def smallest(self, w: str, to: str | None = None) -> str:
-        """The smallest forces that do to joints what others do."""
+        """The smallest forces with the joint torques of others."""
         soft = self.balanced(w, "soft")
         stiff = self.balanced(self.sum(None, (1.0, w), (-1.0, soft)), "stiff")
         return self.sum(to, self._factor(soft), self._factor(stiff))
 
     def balanced(self, w: str, R: str) -> str:
-        """Forces that do to joints what others do, as one solution has them."""
+        """Forces with the joint torques of others, by one solution."""
         torques, forces = self.name("torques"), self.equations.solution[1]
         inputs = {f"d{forces}": self.sum(None, (-1.0, w))}
         self.steps.append(Call(self.system.transpose, (torques, self.name("rows")), inputs))
         return self.part(self.solved(torques, "no rows", R=R)[1], self.layout.multipliers)
 
     def consistent(self, rows: str) -> str:
-        """Right-hand sides of rows without what they contradict each other by."""
+        """Right-hand sides of rows without their contradiction."""
         return self.sum(None, ("R", self.smallest(self.sum(None, ("1/R", rows)))))
 
     def internal(self, rows: str) -> str:
@@ -305,7 +305,7 @@ class Steps:
     # Where rows depend on each other -------------------------------------------------------------------------------
 
     def contradicted(self) -> str:
-        """Which states have rows that contradict each other; what rows miss."""
+        """States whose rows contradict each other; residuals of rows."""
         missed = self.part("result", self.layout.residuals)
         part = max(CONTRADICTED, 10 * self.system.tolerance)
         arrays = missed, *self.equations.solution, "row inertia", "inertia", "row mobility"

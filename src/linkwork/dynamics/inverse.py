@@ -106,8 +106,8 @@ class InverseDynamics(BaseEvaluator):
     torques that go with them. Accelerations that need other forces are an error; `solve` reports what is missing
     instead (`InverseSolution.unmet`).
 
-    Where loops are a little open, rows that repeat others in closed ones do not do so quite. Here, as in `cluster` of
-    `ForwardDynamics`, they bind no more for it; other forward methods obey what is left of them as well.
+    Where loops are slightly open, rows that are redundant on closed loops become independent. Here, as in `cluster` of
+    `ForwardDynamics`, they still count as redundant; other forward methods satisfy them as well.
 
     Args:
         robot: The mechanism.
@@ -120,7 +120,7 @@ class InverseDynamics(BaseEvaluator):
         wrenches: Names of the frames that external wrenches act on, as for `ForwardDynamics`.
         contacts: Contacts that bear load: all pairs of the robot (True), or those of some names. The method is
             `actuated` then.
-        max_gap: Contact points that are open by more bear nothing, in m; by default a thousandth of the robot's size.
+        max_gap: Contact points that are open by more carry no load, in m; by default a thousandth of the robot's size.
         limits: Whether torques stay within `torque_limits`, with contact forces chosen to suit.
         parameters: Parameters of the robot that are inputs, further arguments of a call: see `ForwardDynamics`.
         threads: Number of threads for large batches.
@@ -195,7 +195,7 @@ class InverseDynamics(BaseEvaluator):
 
     @property
     def _spreads(self) -> bool:
-        """Whether several joints share what pushes."""
+        """Whether several joints share the load."""
         return self.method in ("actuated", "least")
 
     @property
@@ -379,7 +379,7 @@ class InverseDynamics(BaseEvaluator):
             self._verify(outputs[-1])
             if exact:
                 self._check_allowed(arrays[2], outputs[1])
-            if self.bearing is not None and alone:  # the caller does not see what is unmet
+            if self.bearing is not None and alone:  # the caller does not see `unmet`
                 self._check_met(outputs[:-1])
 
         return verify
@@ -400,12 +400,13 @@ class InverseDynamics(BaseEvaluator):
         largest = (np.maximum(np.abs(a), np.abs(full)) / units).max(axis=-1, initial=falling, keepdims=True)
         if (wrong := miss > tolerance * largest).any():
             at = tuple(int(k) for k in np.unravel_index(np.argmax(np.where(wrong, miss, 0.0)), miss.shape))
+            where = f" in state {at[:-1]}" if len(at) > 1 else ""
+            value = np.broadcast_to(a, miss.shape)[at]
             raise InputError(
-                f"the constraints of '{self.robot.name}' do not allow the acceleration a"
-                f"{f' in state {at[:-1]}' if len(at) > 1 else ''}: {dof_names(self.robot)[at[-1]]} has "
-                f"{np.broadcast_to(a, miss.shape)[at]:.6g}, and follows the independent joints with {full[at]:.6g}. "
-                "Complete a with Minimal(robot).acceleration(q, v, ...), or name a method ('cluster', 'actuated', "
-                "'least'), which takes of a what the independent joints have"
+                f"the constraints of '{self.robot.name}' do not allow the acceleration a{where}: "
+                f"{dof_names(self.robot)[at[-1]]} has {value:.6g}, and follows the independent joints with "
+                f"{full[at]:.6g}. Complete a with Minimal(robot).acceleration(q, v, ...), or name a method "
+                "('cluster', 'actuated', 'least'), which reads only entries of independent joints"
             )
 
     def _contacts_of(self, results: Sequence[Array]) -> BearingContacts:
@@ -423,8 +424,8 @@ class InverseDynamics(BaseEvaluator):
         if not np.all(contacts.feasible):
             raise UnsupportedFeature(
                 f"motors and contacts of '{self.robot.name}' cannot make these accelerations: "
-                f"{missing(self.robot, contacts, self.execution.held['settings'])}. Forces within the cones "
-                "of friction leave no less (solve(...).unmet); ask for a motion that feet can push, or raise max_gap"
+                f"{missing(self.robot, contacts, self.execution.held['settings'])}. This is the least residual "
+                "with forces within the friction cones (solve(...).unmet): change the motion, or raise max_gap"
             )
 
     def _verify(self, last: Array) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Results of inverse dynamics: torques, forces of constraints and contacts; and what motors there are."""
+"""Results of inverse dynamics: torques, forces of constraints and contacts; and limits of motors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from linkwork.quantities.actuation import torque_limits
 from linkwork.quantities.arguments import Array
 
 ROUNDING = 8.0
-"""A torque beyond its limit by less than so many times the last digit is at the limit."""
+"""A torque beyond its limit by less than this many units of the last digit is at the limit."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class InverseSolution:
 
     @property
     def beyond_limits(self) -> Mapping[str, Array]:
-        """Joints whose torques exceed what their motors have, and by how much at most, ``(...)``: N m or N.
+        """Joints whose torques exceed the limits of their motors, and the largest excess, ``(...)``: N m or N.
 
         Empty where limits are kept, up to rounding. Limits are those of `torque_limits` in this state.
         """

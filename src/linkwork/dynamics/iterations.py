@@ -22,13 +22,13 @@ are below the root of this, do not act: those at the stages of long steps are ab
 SINGLE_REGULARIZATION = 1e-4
 """The least in single precision."""
 TOLERANCE = 1e-13
-"""Residual of rows at which iterations end, as a part of what forces and velocities do to the robot
+"""Residual of rows at which iterations end, relative to the effect of forces and velocities
 (`kernels.constrained.problem`)."""
 SINGLE_TOLERANCE = 1e-7
 """The least in single precision."""
 MAX_ITERATIONS = 20
 EXPECTED = 3
-"""Iterations that most robots need: what `auto` counts with, or as many as are allowed."""
+"""Iterations that most robots need, assumed by `auto`, or the maximum number if less."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class SolverSettings:
     regularization: float = REGULARIZATION
     """Of a row, as a part of the diagonal of J M⁻¹ Jᵀ, times the compliance of its constraint."""
     tolerance: float = TOLERANCE
-    """The constraint residual at which iterations end, as a part of what gravity, torques and velocities do."""
+    """The constraint residual at which iterations end, relative to the effect of gravity, torques and velocities."""
     max_iterations: int = MAX_ITERATIONS
     """The most iterations."""
 
@@ -81,7 +81,7 @@ def relative_regularization(regularization: float, dtype: str) -> float:
 def iteration_settings(
     robot: Model, regularization: float, tolerance: float, iterations: int, dtype: str = "float64"
 ) -> Array:
-    """When iterations end, and what is large for the robot: the input ``settings`` of `algorithms.constrained`."""
+    """Tolerances of iterations, and scales of the robot: the input ``settings`` of `algorithms.constrained`."""
     scales = scales_of(robot)
     most = tolerance if dtype == "float64" else max(tolerance, SINGLE_TOLERANCE)
     relative = relative_regularization(regularization, dtype)

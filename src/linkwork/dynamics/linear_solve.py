@@ -37,11 +37,11 @@ from linkwork.model.expressions import INPUT, Graph, Symbol
 LINEAR = ("v", "tau", "wrenches", "target", "multipliers")
 """Inputs of forward dynamics that the linear system does not depend on, right-hand sides apart."""
 OUTPUTS: dict[str, Shape] = {"x": ("nv",), "result": ("nresult",)}
-"""As those of forward dynamics: ``result`` has progress, iterations, ``w``, and what each row misses."""
+"""As those of forward dynamics: ``result`` has progress, iterations, ``w``, and the residual of each row."""
 
 
 def solve_inputs(source: Program) -> dict[str, tuple[int, ...]]:
-    """Shapes of the inputs of the linear system: configuration, right-hand sides, and what its matrix depends on.
+    """Shapes of the inputs of the linear system: configuration, right-hand sides, and inputs of its matrix.
 
     Args:
         source: A program of constrained forward dynamics.
@@ -86,7 +86,7 @@ def linear_solve(source: Program, traced: Trace, limit: int = sys.maxsize) -> Tr
 
 
 FORCE, ROWS, X, RESULT, CARRY = -2, -3, -4, -5, -6
-"""Numbers of arrays that are directions: of torques and targets, of outputs, and of what iterations carry."""
+"""Numbers of arrays that are directions: of torques and targets, of outputs, and of the state of iterations."""
 
 
 class _LinearSolve:
@@ -187,7 +187,7 @@ class _LinearSolve:
         return [*a, *result[2 : 2 + 2 * self.nc]]
 
     def _read(self) -> list[int]:
-        """Places of what iterations carry that the solution depends on; convergence may depend on more."""
+        """Entries of the state of iterations on which the solution depends; convergence may depend on more."""
         read: set[int] = set()
         array = len(self.traced.inputs) + len(self.traced.outputs)
         for program in self.traced.further.values():
@@ -215,7 +215,7 @@ class _LinearSolve:
     ) -> list[Any]:
         """Tangents of a program's outputs along torques, targets and further directions, on another graph.
 
-        ``others``: what further arrays of the program are worth there, by number.
+        ``others``: values of further arrays of the program there, by number.
         """
         program.graph.limit = sys.maxsize
         rhs = {(self.numbers["tau"], j): program.graph.input(FORCE, j) for j in range(self.nv)}

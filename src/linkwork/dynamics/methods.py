@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Methods of forward dynamics: which there are, which can serve a robot, and what each costs.
+"""Methods of forward dynamics: a list, those that can serve a robot, and the cost of each.
 
 All methods of constrained dynamics solve the same problem, Gauss' principle with the robot's enabled constraints::
 
@@ -59,7 +59,7 @@ class Method:
     hard: bool = False
     """No regularization, no iterations: rows must be independent, or (`pv_early`) not contradict each other."""
     falls_back: bool = False
-    """Whether what looks like iterations is a second kernel, for states that the first cannot serve."""
+    """Whether the iteration kernel is a second method, for states that the first cannot serve."""
     internal: bool = True
     """Whether constraints between two moving bodies are served."""
     exact: bool = True

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""States of a robot over time, and what follows from them: what is drawn, shown and kept."""
+"""States of a robot over time, and quantities that follow from them, which are drawn, shown and saved."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ class Motion:
     v: Array
     """Joint velocities, ``(k, ..., nv)``."""
     tau: Array
-    """Torques in the step that follows, at its start: those given, and what actuators make of commands (for the last
-    state, of what was given before)."""
+    """Torques at the start of the step that follows: inputs, and torques of actuators under commands (for the last
+    state, with the inputs of the step before)."""
     multipliers: Array
     """Forces of all constraints in a row in the step that led to each state, ``(k, ..., nc)``; zero at the start."""
     settings: dict[str, Any] = field(default_factory=dict)
@@ -91,7 +91,7 @@ class Motion:
 
         Elastic is that of springs of joints, of tendons and of force elements that have one.
 
-        NaN where a run that blew up is beyond what floats hold; see `ended`.
+        NaN where a run that diverged exceeds the range of floats; see `ended`.
         """
         robot = self._unvaried("energies", ENERGETIC)
         result = where_finite(lambda q, v: np.stack(energy(robot, q, v), axis=-1), 2, self.q, self.v)
@@ -287,7 +287,7 @@ class Motion:
         return "" if self.robot is None else self.robot.name
 
     def _contacts(self, part: str) -> dict[str, Array]:
-        """A part of what is known of contacts, by pair: ``"forces"``, ``"gaps"``, ``"touching"`` and others of
+        """One quantity of contacts, by pair: ``"forces"``, ``"gaps"``, ``"touching"`` and others of
         `Trajectory.contacts`; nothing without contacts."""
         return {}
 

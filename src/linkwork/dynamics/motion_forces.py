@@ -61,7 +61,7 @@ class MotionForces:
         return np.broadcast_to(self.times.reshape(-1, *(1,) * (len(lead) - 1)), lead)
 
     def torques(self) -> dict[str, Array]:
-        """Joint torques by what makes them, ``(k, ..., nv)`` each."""
+        """Joint torques by their source, ``(k, ..., nv)`` each."""
         robot, q, v = self.robot, self.q, self.v
         torques = {"motors": self.tau}
         if self.passive:
@@ -103,7 +103,7 @@ class MotionForces:
         return reactions(robot, self.q, self.v, a, multipliers, wrenches=self.wrenches, time=self._time)
 
     def powers(self) -> dict[str, Array]:
-        """Powers by what does the work, ``(k, ...)`` each, in watts; of each drive under its own name."""
+        """Powers by their source, ``(k, ...)`` each, in watts; of each drive under its own name."""
         powers = {name: (tau * self.v).sum(axis=-1) for name, tau in self.torques().items()}
         if has_motions(self.robot):
             _, multipliers = self.solution
@@ -119,7 +119,7 @@ def refuse_contacts(contact_state: Array | None) -> None:
     """Raise where contacts act: their forces on bodies are not among the reactions."""
     if contact_state is not None:
         raise UnsupportedFeature(
-            "accelerations and reactions of a run with contacts are not computed again: use contact=False, or force "
+            "accelerations and reactions of a run with contacts cannot be recomputed: use contact=False, or force "
             "sensors (lw.sensors)"
         )
 

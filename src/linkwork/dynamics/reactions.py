@@ -6,7 +6,7 @@ which changes no torque but every reaction), then one sum from leaves to root::
 
     W_j = sum over bodies b beyond joint j of (I_b a_b + v_b x* I_b v_b - weight - applied wrenches)
 
-``W_j`` is what the joint's parent exerts on its child: constraint forces, and motors and springs of the joint along its
+``W_j`` is the wrench of a joint's parent on its child: constraint forces, and motors and springs of the joint along its
 axes. It is ``data.f`` of Pinocchio and ``cfrc_int`` of MuJoCo.
 """
 

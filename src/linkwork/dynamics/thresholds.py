@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Thresholds of dynamics: what each is a part of, why it is what it is, and a test of what it decides.
+"""Thresholds of dynamics: the quantity that each is relative to (*part of*), its reason, and its test.
 
 Settings that users may choose (regularization, tolerance) are beside what they are settings of.
 """
@@ -11,13 +11,13 @@ LEAST_BLOCK_PIVOT = 1e-6
 Part of: the diagonal entry of the row. Test: tests/dynamics/test_forward_models.py"""
 
 CONTRADICTION = 1e-6
-"""The residual of rows that do not contradict each other. Part of: what forces and velocities do to the robot. Test:
+"""The residual of rows that do not contradict each other. Part of: the effect of forces and velocities. Test:
 tests/dynamics/test_forward_redundant.py"""
 
 KKT_RANK = 1e-6
-"""Singular values of rows below this are zeros. Near a dead center accelerations are what loops are open by, times
-gains, over a singular value: drift of 1e-12 would throw a mechanism off its branch within 1e-8 of it. Left out, rows
-come back as soon as the motion has passed. Part of: the largest singular value, in the metric of inertia. Test:
+"""Singular values of rows below this are zeros. Near a dead center accelerations are the gap of loops, times gains,
+over a singular value: drift of 1e-12 would throw a mechanism off its branch within 1e-8 of it. Omitted rows act again
+as soon as the motion has passed. Part of: the largest singular value, in the metric of inertia. Test:
 tests/dynamics/test_kkt.py"""
 
 INDEPENDENT_AT_POSES = 1e-3
@@ -49,8 +49,8 @@ CONTRADICTORY = 1e-6
 right-hand sides. Test: tests/quantities/test_products.py"""
 
 CONTRADICTED = 1e-11
-"""The residual of the rows of a solution that do not contradict each other: iterations end at less. Part of: what
-accelerations and forces do. Test: tests/quantities/test_products.py"""
+"""The residual of the rows of a solution that do not contradict each other: iterations end at less. Part of: the
+effect of accelerations and forces. Test: tests/quantities/test_products.py"""
 
 EXACT_FORCES = 3e-12
 """Error of forces at which iterations end. Part of: the forces. Test: tests/quantities/test_products.py"""
@@ -72,7 +72,7 @@ AGREES = 1e-9
 Test: tests/dynamics/test_constrained_derivatives.py"""
 
 SINGLE_AGREES = 1e-2
-"""In single precision. Part of: what accelerations and forces do. Test:
+"""In single precision. Part of: the effect of accelerations and forces. Test:
 tests/dynamics/test_constrained_derivatives.py"""
 
 INDEPENDENT_PIVOT = 1e-4
@@ -111,7 +111,7 @@ INDIFFERENT = 1e-10
 tests/dynamics/test_equilibrium.py"""
 
 SETTLED = 1e-5
-"""A pose that changes by less stays what it is. Part of: a radian or a meter. Test:
+"""A pose that changes by less has converged. Part of: a radian or a meter. Test:
 tests/dynamics/test_equilibrium.py"""
 
 BALANCED = 1e-9

@@ -23,7 +23,7 @@ def warn_unmodeled(
         robot: The mechanism.
         reduced: Whether steps are made by the reduced matrix, which leaves out nothing.
         what: The function that ignores them.
-        tendon_limits: Whether limits of tendons are among what it leaves out.
+        tendon_limits: Whether it ignores limits of tendons.
         ball_limits: Whether limits of ball joints are.
     """
     if reduced:

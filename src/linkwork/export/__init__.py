@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Programs for other places: the straight-line code of a function as C source, and as WebAssembly.
 
-| file     | what it does                                                              |
+| file     | task                                                                      |
 |----------|---------------------------------------------------------------------------|
 | c_source | a trace as C99                                                            |
 | comments | what the text says of itself: sizes, order of q and v, conventions        |

@@ -30,7 +30,7 @@ from linkwork.model.expressions import (
 )
 
 WORK, CARRY = "work", "carry"
-"""Arrays on the stack: numbers between parts, and what the first iteration leaves to the others."""
+"""Arrays on the stack: numbers between parts, and those that the first iteration passes to the others."""
 
 _BINARY = {ADD: "+", SUB: "-", MUL: "*", DIV: "/"}
 _FUNCTIONS = {SQRT: "sqrt", SIN: "sin", COS: "cos", RINT: "rint", FMA: "fma"}

@@ -45,16 +45,16 @@ NOTES = (
 
 @dataclass(frozen=True)
 class CasadiProgram:
-    """C source for CasADi that was written, and what is in it."""
+    """C source for CasADi that was written, and its contents."""
 
     name: str
     """The function, as ``casadi.external(name, library)`` wants it."""
     source: Path
     header: Path
     inputs: Mapping[str, tuple[int, int]]
-    """Rows and columns of what the function takes, in order."""
+    """Rows and columns of the inputs, in order."""
     outputs: Mapping[str, tuple[int, int]]
-    """Rows and columns of what it returns."""
+    """Rows and columns of the outputs."""
     entries: Mapping[str, int]
     """Entries of each block of the Jacobian that are not zero in all states, ``jac_a_q`` for instance."""
     operations: Mapping[str, OperationCount]

@@ -123,7 +123,7 @@ def _array(
 
 
 def only(traced: Trace, outputs: Sequence[CasadiArray]) -> Trace:
-    """A program without what no output needs.
+    """A program without nodes that no output needs.
 
     Args:
         traced: The program; where it iterates, it stays as it is.

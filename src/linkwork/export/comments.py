@@ -83,7 +83,7 @@ CONVENTIONS = (
 )
 
 RESULT = (
-    "result[0] is the residual of the rows, relative to what forces and velocities do to the robot (of methods without",
+    "result[0] is the residual of the rows, relative to the effect of forces and velocities (of methods without",
     "iterations: the least pivot, 0 where constraints are not independent), result[1] the number of iterations.",
 )
 

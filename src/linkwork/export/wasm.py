@@ -43,7 +43,7 @@ RESERVED = ("memory", "inputs")
 
 @dataclass(frozen=True)
 class WasmProgram:
-    """A module of WebAssembly that was written, and what there is to know to call it."""
+    """A module of WebAssembly that was written: names and sizes for calls."""
 
     name: str
     """The npm package, and the stem of its files."""

@@ -47,7 +47,7 @@ _KEYWORDS = (
 
 @dataclass(frozen=True)
 class CProgram:
-    """C source that was written, and what there is to know to call it."""
+    """C source that was written: names and sizes for calls."""
 
     name: str
     """The function."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Rotations of free joints in batches: what environments observe of floating bodies."""
+"""Rotations of free joints in batches, for observations of floating bodies."""
 
 from __future__ import annotations
 

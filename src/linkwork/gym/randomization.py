@@ -100,7 +100,7 @@ class Randomization:
         for name, bounds in ranges.items():
             with_bias = name == "actuator_gain" and any(any(actuator.bias) for actuator in robot.actuators)
             if with_bias and "actuator_bias" in ranges:
-                raise InputError("randomize: a factor of actuator_gain is one of the bias, too; name one of the two")
+                raise InputError("randomize: a factor of actuator_gain scales actuator_bias, too; name one of the two")
             together: list[ParameterName] = [name, "actuator_bias"] if with_bias else [name]
             if isinstance(bounds, Mapping):
                 chosen |= {key: list(bounds) for key in together}
@@ -119,12 +119,12 @@ class Randomization:
             rows = 1 if name == "gravity" else len(self.values[name])
             if isinstance(bounds, Mapping):
                 if rows != len(bounds):
-                    raise InputError(f"{name}: name each of {list(bounds)} once, and only what has one row")
+                    raise InputError(f"{name}: each name of {list(bounds)} must be one row of it, and named once")
                 self._drawn[name] = [_draw(f"{name} of '{item}'", pair) for item, pair in bounds.items()]
             else:
                 self._drawn[name] = [_draw(name, bounds)] * rows
             if name == "actuator_gain" and any(draw.add for draw in self._drawn[name]):
-                raise InputError("randomize: actuator_gain takes factors; numbers are added to actuator_bias")
+                raise InputError("randomize: actuator_gain takes factors; add=True is for actuator_bias")
         self.per_action = any(draw.each == "action" for rows in self._drawn.values() for draw in rows)
         """Whether some are drawn anew for each action."""
         self.draws = sum(self._width(name) for name in self._drawn)

@@ -144,7 +144,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array], ABC):
         self._ended = np.zeros(n, dtype=bool)
         self._started = False
 
-    # What an environment is ------------------------------------------------------------------------------
+    # Definition of an environment ------------------------------------------------------------------------
 
     @abstractmethod
     def start(self, rows: Rows, draws: Array) -> tuple[Array, Array]:
@@ -184,7 +184,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array], ABC):
         return None
 
     def before_step(self, actions: Array) -> None:
-        """Keep what a reward needs of the state before a step.
+        """Store values of the state before a step that a reward needs.
 
         Args:
             actions: Those of the step.
@@ -333,7 +333,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array], ABC):
         self.actions[rows], self.elapsed[rows], self._ended[rows] = 0.0, 0, False
 
     def _redraw(self, rows: Rows) -> None:
-        """Draw what is new for each action."""
+        """Draw the parameters that are drawn for each action."""
         if self.randomization.per_action:
             values = self.robots.parameters
             own = {name: values[name][rows] for name in self.randomization.names}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Call frames of XLA's foreign function interface: how a handler reads buffers, and what all handlers answer.
+"""Call frames of XLA's foreign function interface: buffers that a handler reads, and status words of all handlers.
 
 XLA calls a handler with one argument, a call frame (``xla/ffi/api/c_api.h`` of jaxlib, whose layout is stable): buffers
 of arguments and results, and functions of XLA (streams, threads, errors). A handler is the same machine code for all

@@ -64,9 +64,7 @@ class ProgramCall:
         held = {name: np.asarray(arrays[name], dtype) for name in self.names if isinstance(arrays[name], np.ndarray)}
         for name, x in held.items():
             if x.shape != self.inputs[name]:
-                raise InputError(
-                    f"{name} that is held has shape {x.shape}, needs {self.inputs[name]}: give it in calls"
-                )
+                raise InputError(f"held {name} has shape {x.shape}, needs {self.inputs[name]}: give it in calls")
         content = tuple(name.encode() + x.tobytes() for name, x in held.items())
         if content not in self._targets:
             self._targets[content] = Target(self, held)
@@ -155,7 +153,7 @@ def _lowered(platform: str, ctx: Any, *operands: Any, target: Target) -> Any:
 
 
 def _number_major(rank: int, own: int) -> tuple[int, ...]:
-    """A layout, minor to major, in which states are next to each other: what GPUs read fastest."""
+    """A layout, minor to major, in which states are contiguous: the fastest to read on GPUs."""
     return (*reversed(range(rank - own)), *reversed(range(rank - own, rank)))
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The machine code of handlers for the CPU: kernel code, and LLVM IR around it.
 
-| part                     | what it does                                                                          |
+| part                     | task                                                                                  |
 |--------------------------|---------------------------------------------------------------------------------------|
 | `read_buffers`           | addresses, row distances and the number of states (`call_frame`)                        |
 | `compute` (`entry`)      | checks numbers and calls the program's kernel, for a chunk of states at a time          |

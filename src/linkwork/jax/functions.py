@@ -63,7 +63,7 @@ class Function:
         Args:
             arrays: Inputs of the evaluator, in order.
             named: Further ones by name: ``wrenches``, ``commands``, ``target``, parameters of the robot. Signs of
-                parameters are checked where they are arrays; what JAX traces has no numbers yet.
+                parameters are checked where they are arrays; tracers have no numbers yet.
         """
         known = {name: x for name, x in named.items() if not isinstance(x, jax.core.Tracer)}
         self.evaluator.parameter_inputs.check(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Handlers: for each target one, its machine code linked to the words that say what it runs.
+"""Handlers: one for each target, machine code linked to a record of the program that it runs.
 
 A handler that XLA knows is never given back: programs that XLA compiled keep its address.
 """
@@ -88,7 +88,7 @@ class Handler:
         return int(array.ctypes.data)
 
     def record(self, kernel: tuple[int, int], chunk: int = CHUNK) -> int:
-        """The address of what the handler knows of a kernel (`entry.RECORD`)."""
+        """The address of the handler's record of a kernel (`entry.RECORD`)."""
         runner = self.runner
         kind = (0, call_frame.TYPES[runner.dtype.name], 0)
         units, count = runner.program.units, len(runner.inputs)

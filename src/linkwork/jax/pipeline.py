@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The interpreter of pipelines for JAX arrays: what XLA compiles, branches included."""
+"""The interpreter of pipelines for JAX arrays, which XLA compiles, branches included."""
 
 from __future__ import annotations
 

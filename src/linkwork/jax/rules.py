@@ -51,7 +51,7 @@ class Source(Protocol):
     results: dict[str, Shape]
     """Shapes of one state's results."""
     further: list[Shape]
-    """Shapes of what derivatives need besides."""
+    """Shapes of further arrays that derivatives need."""
     curved: tuple[str, ...]
     """Inputs that are configurations."""
     curved_results: tuple[str, ...]
@@ -59,7 +59,7 @@ class Source(Protocol):
     space: TangentSpace
 
     def value(self, x: dict[str, Array], differentiated: bool = False) -> list[Array]:
-        """Results, and what derivatives need besides. ``differentiated``: derivatives are taken there."""
+        """Results, and further arrays that derivatives need. ``differentiated``: derivatives are taken there."""
 
     def forward(self, x: dict[str, Array], outs: Arrays, d: dict[str, Array]) -> list[Array]:
         """Rates of results."""
@@ -91,7 +91,7 @@ VALUES = VALUE, SOLUTION
 
 
 def _operand_shapes(source: Source, kind: Kind) -> list[list[Shape]]:
-    """Shapes of one state's operands, by groups: inputs, outs, and what the kind has besides."""
+    """Shapes of one state's operands, by groups: inputs, outs, and further ones of the kind."""
     inputs, outs = list(source.shapes.values()), [*source.results.values(), *source.further]
     seeds, directions = list(source.results.values()), [source.shapes[name] for name in source.by]
     besides = {JVP: [directions], HVP: [seeds, directions], JVP2: [directions, directions]}
@@ -122,7 +122,7 @@ def _spread(source: Source, kind: Kind, operands: Arrays) -> list[list[Any]]:
     return _groups(source, kind, [jnp.broadcast_to(x, (*lead, *one)) for x, one in zip(operands, own, strict=True)])
 
 
-# What is computed ---------------------------------------------------------------------------------------------------
+# Results --------------------------------------------------------------------------------------------------------
 
 
 def _computed(*operands: Array, source: Source, kind: Kind) -> list[Array]:

@@ -5,7 +5,7 @@ Derivatives by a configuration are tangent vectors here (``nv`` numbers), and ha
 depends on the length of a quaternion or of a direction ``(cos, sin)``, so that the derivative by coordinates is the one
 in tangent space times the matrix ``V`` of `velocities`: exact, and zero along what only changes a length.
 
-| map                             | of one turn                               | what it is                           |
+| map                             | of one turn                               | meaning                              |
 |---------------------------------|-------------------------------------------|--------------------------------------|
 | ``rates(q, v)``                 | ``T v``: ``dq = 1/2 q * w``                | rates of coordinates                  |
 | ``velocities(q, dq)``           | ``V dq``: ``w = 2 q^-1 * dq``              | their inverse; lengths may change     |
@@ -59,7 +59,7 @@ class TangentSpace:
             elif size:
                 self.blocks.append(Block(None, q, v, size))
         self.flat = all(block.kind is None and block.q == block.v for block in self.blocks)
-        """Whether coordinates are what velocities are the rates of."""
+        """Whether velocities are the rates of coordinates."""
 
     def rates(self, q: Array, v: Array, dual: bool = False) -> Array:
         """Rates of coordinates of a tangent vector; ``dual``: the gradient by coordinates of one in tangent space."""

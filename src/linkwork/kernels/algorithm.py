@@ -25,16 +25,16 @@ class Algorithm:
 
     The first input is always ``q``. Adding an algorithm is one such record; every backend follows.
 
-    An algorithm that iterates has a second kernel, ``iteration``, with the same arguments: it finds the work arrays as
-    the first left them (what it changes in them is lost) and improves the outputs. The last input is then
+    An algorithm that iterates has a second kernel, ``iteration``, with the same arguments: it reads the work arrays
+    that the first has written (its own changes to them are not kept) and improves the outputs. The last input is then
     ``settings``, the tolerance and the maximum number of iterations, and the last output begins with the residual that
     is to fall below the tolerance, and the number of iterations so far.
 
-    An algorithm whose iterations leave rounding errors behind has a third kernel, ``refinement``, in place of the
-    second where iterations are about to end: in the last one that is allowed, and where the residual is at most the
-    root of the tolerance, or at most the third number of ``settings``.
+    An algorithm whose iterations accumulate rounding errors has a third kernel, ``refinement``, in place of the second
+    where iterations are about to end: in the last one that is allowed, and where the residual is at most the root of
+    the tolerance, or at most the third number of ``settings``.
 
-    Where ``view`` is given, all kernels take what it returns in place of inputs and outputs: named tuples whose fields
+    With ``view``, all kernels take its result in place of inputs and outputs: named tuples whose fields
     are these arrays, or parts of them. Callers of `text` and `iterate`, which all backends run, pass flat arrays.
     """
 
@@ -68,7 +68,7 @@ class Algorithm:
     `ORDER` numbers to ``key``: native code in lanes puts states with similar keys, number by number, side by side, so
     that the states of a block need similar work (`compilers.entry.ordered`)."""
     outside: Algorithm | None = None
-    """All of its text that is from outside the package, called as it calls it: what is checked in its place."""
+    """Its code from outside the package, called as by the kernel: this is checked in its place."""
 
     @cached_property
     def text(self) -> Callable[..., None]:

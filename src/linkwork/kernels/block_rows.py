@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Rows of six numbers: 6 x 6 blocks, whose columns are forces or accelerations, row by row.
 
-What acts on all columns alike (a projection from the left, a transform of forces) combines rows. The six numbers of a
-row are neighbors in memory, four of them and two handled by one instruction each. Cost: what it would be number by
+An operation on all columns (a projection from the left, a transform of forces) combines rows. The six numbers of a row
+are contiguous in memory; one instruction handles four of them, another two. Cost: that of the operation number by
 number.
 """
 
@@ -122,7 +122,7 @@ def rotate_rows(R: Array, C: Array, X: Array) -> None:
 
 @kernel
 def shift_rows(r: Vector, X: Array) -> None:
-    """Forces in columns whose origin is at ``r``, about the origin of ``r``: ``n + r x f``, in place."""
+    """Forces in columns about a point at ``r``, shifted to the origin: ``n + r x f``, in place."""
     x = row(X, 3)
     y = row(X, 4)
     z = row(X, 5)

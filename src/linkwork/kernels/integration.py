@@ -175,7 +175,7 @@ def retract(tree: Array, q: Array, x: Array, q1: Array) -> None:
 
 @kernel
 def displace(tree: Array, i: int, x: Array, q: Array) -> None:
-    """Move joint ``i`` of ``q`` by ``x``, small, to first order: corrections of Newton's method, which ask no more.
+    """Move joint ``i`` of ``q`` by a small ``x``, to first order, which suffices for corrections of Newton's method.
 
     A quaternion ``(x/2, 1)`` has the length ``sqrt(1 + s)``, ``s = |x/2|²``, of which three terms of the inverse are
     taken; `integrate` normalizes.
@@ -265,8 +265,9 @@ def chart_rate(tree: Array, q: Array, x: Array, v: Array, dx: Array) -> None:
 def axes_accelerations(tree: Array, v: Array, a: Array) -> None:
     """Joint accelerations at which no body changes its velocity: ``-w x u`` of the linear velocities of free joints.
 
-    These velocities are in axes that turn. An integrator that takes ``a`` for constant over a step makes ``u`` longer
-    by the square of the angle in each step; it does not if it counts from here, in the axes of the start of the step.
+    These velocities are in rotating axes. An integrator that holds ``a`` constant over a step makes ``u`` longer by the
+    square of the angle in each step; with ``a`` relative to this acceleration, in the axes at the start of the step, it
+    does not.
     """
     for k in prange(tree.nv):
         a[k] = 0.0

@@ -66,7 +66,7 @@ def joint_transform(tree: Array, w: Array, i: int, q: Array) -> None:
 
 @kernel
 def joint_angle(tree: Array, w: Array, i: int, angle: Scalar) -> None:
-    """``cos, sin`` of a joint's angle, counted from the x axis of ``P`` (``offset``: where that of the body starts)."""
+    """``cos, sin`` of a joint's angle from the x axis of ``P``; ``offset``: that of the body's x axis at ``q = 0``."""
     s, c = sincos(angle)
     if tree.has_offset[i] != 0:
         w.cos[i] = tree.offset[i, 0] * c - tree.offset[i, 1] * s

@@ -4,11 +4,11 @@
 Rows of one constraint are propagated four together (`plans.bbo.PANEL`). A *panel* has a column for each of its rows: a
 spatial vector of each row is an array ``(6, 4)``, a number of each row ``(4,)``. The *tile* of two panels p >= q is
 ``A[d, c]``, the entry of a symmetric matrix for row ``c`` of p and row ``d`` of q. Sizes are constants and the four
-numbers of a line are neighbors in memory, so that one instruction handles them. Columns without a row are zero; in the
-matrix their diagonal entry is one.
+numbers of a line are contiguous in memory, so that one instruction handles them. Columns without a row are zero; in
+the matrix their diagonal entry is one.
 
 The factor of a tile on the diagonal is ``L D L'`` with ``1 / D`` on the diagonal and ``L`` beyond it (``c > d``); its
-entries before the diagonal are not used. Cost: what it would be row by row.
+entries before the diagonal are not used. Cost: that of the operations row by row.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ def set_line(x: Vector, A: Array, k: int) -> None:
 
 @kernel
 def entries(x: Array, k: int) -> Four:
-    """Four neighbors of a vector, from entry ``k`` on."""
+    """Four entries of a vector, from ``k`` on."""
     return x[k], x[k + 1], x[k + 2], x[k + 3]
 
 
 @kernel
 def set_entries(y: Vector, x: Array, k: int) -> None:
-    """Set four neighbors of a vector, from entry ``k`` on."""
+    """Set four entries of a vector, from ``k`` on."""
     x[k] = y[0]
     x[k + 1] = y[1]
     x[k + 2] = y[2]
@@ -122,7 +122,7 @@ def subtract_and_rotate_panel(V: Vector, x: Vector, c: Scalar, s: Scalar, K: Arr
 
 @kernel
 def shift_panel(r: Vector, K: Array) -> None:
-    """Forces of a panel whose origin is at ``r``, about the origin of ``r``: ``n + r x f``, ``f``; in place."""
+    """Forces of a panel about a point at ``r``, shifted to the origin: ``n + r x f``, ``f``; in place."""
     set_shifted_panel(r, line(K, 0), line(K, 1), line(K, 2), line(K, 3), line(K, 4), line(K, 5), K)
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Parameters as inputs: kernels that compute, from what users give, the arrays that other kernels read of a tree.
+"""Parameters as inputs: kernels that compute the arrays of a tree from the user's parameters.
 
-An algorithm with parameters (`parametrized`) first writes these arrays, which are work arrays then, and runs its text
+An algorithm with parameters (`parametrized`) first writes these arrays, which are work arrays then, and runs its kernel
 on a tree that has them in place of the plan's.
 
 | symbol       | meaning                                                                                             |
@@ -15,7 +15,7 @@ on a tree that has them in place of the plan's.
 Inertias are Featherstone's Eq. 2.66 in another frame: ``h' = m c'``, ``I' = E J E' + m (c'.c' 1 - c' c'ᵀ)`` of a mass,
 its center and its inertia; of inertial parameters, which are linear, ``h' = E (h - m o)``,
 ``I' = E (I + (m o.o - 2 o.h) 1 + o hᵀ + h oᵀ - m o oᵀ) E'``. Cost: about 30 operations for each body, less where axes
-are parallel, plus what zeros of the plan saved.
+are parallel, plus those that zeros of the plan saved.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def set_inertia(tree: Array, w: Array, x: Array) -> None:
 
 @kernel
 def add_inertia(w: Array, i: int, m: Scalar, h: Vector, I: Vector) -> None:
-    """More inertia of a body."""
+    """Inertia added to a body."""
     w.tree_mass[i] += m
     for j in range(3):
         w.tree_mc[i, j] += h[j]
@@ -178,14 +178,14 @@ def set_stiffness(tree: Array, w: Array, x: Array) -> None:
 
 @kernel
 def set_rest(tree: Array, w: Array, x: Array) -> None:
-    """Where springs are at rest."""
+    """Rest positions of springs."""
     for k in range(tree.rest_count):
         w.rest[tree.rest_place[k]] = x[k]
 
 
 @kernel
 def end_elements(tree: Array, w: Array) -> None:
-    """Springs and dampers by themselves; at the end of a step of the time ``h``, ``h d + h² k`` more of armature."""
+    """Springs and dampers; for implicit steps of the time ``h``, ``h d + h² k`` is added to the armature."""
     h = tree.implicit_time[0]
     for k in range(tree.nv):
         w.tree_armature[k] += h * (w.damping[k] + h * w.stiffness[k])
@@ -222,7 +222,7 @@ def set_time(tree: Array, w: Array, x: Array) -> None:
 
 @kernel
 def begin_joint_position(tree: Array, w: Array) -> None:
-    """Joints where they are planned."""
+    """Placements of joints, as planned."""
     for i in range(tree.n):
         for j in range(3):
             w.tree_p[i, j] = tree.p[i, j]
@@ -230,7 +230,7 @@ def begin_joint_position(tree: Array, w: Array) -> None:
 
 @kernel
 def set_joint_position(tree: Array, w: Array, x: Array) -> None:
-    """Joints in the kernels' frames of their parents."""
+    """Placements of joints, in the kernels' frames of their parents."""
     for k in range(tree.joint_position_count):
         at = add(rotate(tree.joint_axes[k], x[k]), tree.joint_shift[k])
         set_vector(at, w.tree_p[tree.joint_position_place[k]])
@@ -241,7 +241,7 @@ def set_joint_position(tree: Array, w: Array, x: Array) -> None:
 
 @kernel
 def begin_anchor_position(tree: Array, w: Array) -> None:
-    """Frames of constraints, and others, where they are planned."""
+    """Frames of constraints and other frames, as planned."""
     for f in range(tree.nframes):
         for j in range(3):
             w.tree_frame_position[f, j] = tree.frame_position[f, j]
@@ -363,7 +363,7 @@ def set_motor_integral(tree: Array, w: Array, x: Array) -> None:
 
 @kernel
 def set_motor_delay(tree: Array, w: Array, x: Array) -> None:
-    """Steps of delay."""
+    """Delays, in steps."""
     for k in range(tree.motor_delay_count):
         w.tree_motor[tree.motor_delay_place[k], DELAY] = x[k]
 
@@ -384,7 +384,7 @@ def set_motor_network(tree: Array, w: Array, x: Array) -> None:
 
 @kernel
 def set_motor_friction(tree: Array, w: Array, x: Array) -> None:
-    """Friction that slides, and as it starts."""
+    """Sliding and static friction."""
     for k in range(tree.motor_friction_count):
         w.tree_motor[tree.motor_friction_place[k], COULOMB] = x[k, 0]
         w.tree_motor[tree.motor_friction_place[k], STATIC] = x[k, 1]

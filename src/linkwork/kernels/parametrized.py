@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Algorithms with parameters as further inputs, made of any algorithm.
+"""Algorithms with parameters as further inputs, derived from any algorithm.
 
-The first text writes arrays that depend on parameters (`parameters`), as work arrays, and runs the algorithm's own on a
-tree that has them in place of the plan's (`with_arrays`); further iterations find them there. So every algorithm has
+The first kernel writes arrays that depend on parameters (`parameters`), as work arrays, and runs the algorithm's own on
+a tree that has them in place of the plan's (`with_arrays`); further iterations read them there. So every algorithm has
 every parameter, in all backends, one robot a lane.
 """
 
@@ -83,11 +83,11 @@ class Writer(NamedTuple):
     fields: tuple[str, ...]
     """Arrays of the tree that are replaced."""
     write: Callable[..., None]
-    """``write(tree, w, x)``: numbers that are given."""
+    """``write(tree, w, x)``: the parameter's numbers."""
     begin: Callable[..., None] = nothing
     """``begin(tree, w)``: numbers as planned, once for all parameters that have this kernel."""
     end: Callable[..., None] = nothing
-    """``end(tree, w)``: what follows from all that is given, once as well."""
+    """``end(tree, w)``: arrays that follow from all parameters, once as well."""
 
 
 INERTIAS, ELEMENTS = ("mass", "mc", "I"), ("armature", "damping", "stiffness", "rest")
@@ -146,7 +146,7 @@ def writer_of(name: str, algorithm: Algorithm) -> Writer:
 
 
 def parameter_start(algorithm: Algorithm) -> int:
-    """Where parameters stand among the inputs of an algorithm, or would: last, but before ``settings``."""
+    """The position of parameters among the inputs of an algorithm: last, but before ``settings``."""
     names = list(algorithm.inputs)
     return len(names) - (names[-1:] == ["settings"])
 
@@ -229,7 +229,7 @@ def _written(writers: tuple[Writer, ...]) -> Callable[..., None]:
 
 
 def _then(one: Callable[..., None], others: Callable[..., None], count: int) -> Callable[..., None]:
-    """A kernel of so many parameters, and then those of the others."""
+    """A kernel that takes ``count`` parameters, then the arguments of the others."""
 
     @kernel
     def both(tree: Array, w: Array, *parameters: Array) -> None:

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Records whose fields are arrays or parts of arrays: how the flat inputs and outputs of an algorithm get names.
 
-The fields of a named tuple, in order, take arrays one after the other. A field that says its shape is a part of an
-array, and those that follow it are further parts of the same one::
+The fields of a named tuple, in order, take arrays one after the other. A field annotated with a shape is a part of an
+array, and fields with shapes that follow it are further parts of the same array::
 
     class Result(NamedTuple):
         a: Array                                      an array
         progress: Annotated[Array, (1,)]              the first number of the next array
         multipliers: Annotated[Array, ("nc",)]        tree.nc numbers after it
 
-A field that is a record takes what its own fields do; a field with a default takes nothing. An `Entry` is one number.
+A field that is a record takes the arrays of its fields; a field with a default takes none. An `Entry` is one number.
 """
 
 from __future__ import annotations

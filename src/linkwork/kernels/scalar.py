@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The scalar functions that kernel code may call, and the mark that makes a function a kernel.
 
-Kernel code runs on three kinds of scalars: floats (plain), machine numbers (native, where the compiler knows these
-functions: `compile.scalar_functions`) and nodes of a trace graph (specialized). A scalar that is not a float does
-the work itself.
+Kernel code runs on three kinds of scalars: floats (plain Python), machine numbers (native code, in which the compiler
+implements these functions) and nodes of a trace graph (straight-line programs), whose methods implement them.
 """
 
 from __future__ import annotations
@@ -41,11 +40,10 @@ def kernel(function: Any = None, /, *, checked: bool = True) -> Any:
     no ``@``, no fancy indexing: arrays come in as arguments, and results are written into one of them; inputs are
     read-only. Sines, cosines and roots are `sincos` and `sqrt`. Other kernels can be called. Functions, numbers and
     tuples of the surrounding module or function are constants, read once, when the kernel is first compiled.
-    `KernelError` says what is outside the language, and where.
+    `KernelError` names the expression outside the language, with its line.
 
-    Before a kernel outside linkwork runs for a robot, it is run once with checks: of all indices, of integers that are
-    divided by zero or leave 64 bits, and of loops that do not end. ``@kernel(checked=False)`` leaves that out, for text
-    that is known to be right.
+    Before a kernel from outside linkwork runs for a robot, it is run once with checks: of all indices, of division by
+    the integer zero, of integers beyond 64 bits, and of endless loops. ``@kernel(checked=False)`` skips the checks.
 
     Args:
         function: The code.
@@ -110,8 +108,8 @@ def any_below(x: Scalar, bound: float) -> bool:
 def some_below(x: Scalar, bound: float) -> bool:
     """Whether ``x < bound``, for any decision: which loop goes on, how long a list is.
 
-    In lanes, the answer is for all of them: true if it holds in any, so that integers are common to the lanes. Text
-    that calls it is native code: a straight-line program has no branches.
+    In lanes, the answer is for all of them: true if it holds in any, so that integers are common to the lanes. A kernel
+    that calls it can only be native code: a straight-line program has no branches.
     """
     if not isinstance(x, float):
         raise UnsupportedFeature("some_below decides by a number of the state: straight-line programs have no branches")
@@ -131,17 +129,17 @@ def prange(*bounds: int) -> range:
 
 
 def stage() -> None:
-    """Where a part of a step ends whose code is to stay in the caches of instructions of a GPU.
+    """End a part of a step whose code is to stay in the instruction caches of a GPU.
 
-    On a GPU with a warp for each robot, all robots of a block wait for each other, and go through the same code at the
-    same time. All of them must come by here as often. Elsewhere it does nothing.
+    On a GPU with a warp for each robot, all robots of a block wait for each other here, so that they run the same code
+    at the same time. All of them must call it equally often. Elsewhere it does nothing.
     """
 
 
 def in_warp() -> bool:
     """Whether the lanes of a warp run the code together (`prange`): known when a kernel is compiled.
 
-    For the few kernels whose loops are in another order there, such as products with matrices.
+    For kernels whose loops have another order there, such as products with matrices.
     """
     return False
 
@@ -159,8 +157,8 @@ def aligned_entries(x: Array, k: int) -> tuple[Scalar, Scalar, Scalar, Scalar]:
 def each_lane(function: Callable[..., None], *arguments: Any) -> None:
     """Run a kernel for the state in each lane, one after the other, as for one state.
 
-    Its decisions and integers are those of one lane: for work that few states need, or that takes
-    another way in each. Arguments are ``tree``, ``w`` and integers.
+    Its decisions and integers are those of one lane: for work that few states need, or that branches differently in
+    each. Arguments are ``tree``, ``w`` and integers.
 
     Args:
         function: The kernel.

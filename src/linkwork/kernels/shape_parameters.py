@@ -7,7 +7,7 @@ As in `parameters`, arrays ``tree_*`` stand in place of those of the tree.
 |--------------|----------------------------------------------------------------------|
 | mocap_R      | rotations of mocap bodies                                            |
 | mocap_Q      | scratch of a rotation                                                |
-| x            | what users give: sizes, ``(shapes, 3)``; placements, ``(mocap, 7)``  |
+| x            | user's parameters: sizes, ``(shapes, 3)``; placements, ``(mocap, 7)`` |
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def shape_bounds(core: int, x: Array, margin: Scalar) -> tuple[Scalar, tuple[Sca
 
 @kernel
 def begin_mocap(tree: Array, w: Array) -> None:
-    """Frames and pairs of constraints, where they are planned."""
+    """Frames and pairs of constraints, as planned."""
     for f in range(tree.nframes):
         for j in range(3):
             w.tree_frame_position[f, j] = tree.frame_position[f, j]
@@ -128,7 +128,7 @@ def set_mocap(tree: Array, w: Array, x: Array) -> None:
 
 @kernel
 def begin_mocap_shapes(tree: Array, w: Array) -> None:
-    """Frames, pairs and shapes, where they are planned."""
+    """Frames, pairs and shapes, as planned."""
     begin_mocap(tree, w)
     for s in range(tree.nshapes):
         for j in range(3):

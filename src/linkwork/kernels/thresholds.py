@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Thresholds of kernels: what each is a part of, why it is what it is, and a test of what it decides.
+"""Thresholds of kernels: the quantity that each is relative to (*part of*), its reason, and its test.
 
-Kernels run in double and in single precision, for robots of any size: a threshold is a part of a quantity of the same
-dimension, or of one where numbers have none. Those in SI units say so; they keep quotients finite, and decide nothing
-that a robot of any size could notice. Parameters of algorithms (step sizes, penalties, factors) are beside their text.
+Kernels run in double and in single precision, for robots of any size: a threshold is relative to a quantity of the same
+dimension, or to one where numbers are dimensionless. Those in SI units say so; they keep quotients finite and do not
+change results. Parameters of algorithms (step sizes, penalties, factors) are beside their kernels.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 # Constrained dynamics ----------------------------------------------------------------------------------------------
 
 DISABLED = 1e20
-"""A row with more regularization is not enabled. Part of: SI units of inverse inertia; `UNBOUNDED` is what users mean.
+"""A row with more regularization is not enabled. Part of: SI units of inverse inertia; users set `UNBOUNDED`.
 Test: tests/kernels/test_iterations.py"""
 
 NEGLIGIBLE_ROW = 1e9
@@ -19,8 +19,8 @@ NEGLIGIBLE_ROW = 1e9
 diagonal entry. Test: tests/dynamics/test_forward_redundant.py"""
 
 NEGLIGIBLE_RESIDUAL = 1e-20
-"""A residual below any tolerance that can be met, and above one that is meant never to be. Part of: the residual's
-scale, a square. Test: tests/kernels/test_iterations.py"""
+"""A residual below any tolerance that can be met, and above tolerances set so that iterations never end early. Part of:
+the residual's scale, a square. Test: tests/kernels/test_iterations.py"""
 
 STAGNATION = 1e-4
 """The least change of the residual in an iteration that is worth another. Part of: the residual.
@@ -51,18 +51,18 @@ CLUSTER_PIVOT = 1e-9
 largest entry of its column, in units of joints and rows. Test: tests/kernels/test_clusters.py"""
 
 LARGEST_CORRECTION = 1e-4
-"""The largest last correction of a joint that closes loops: what it leaves open is about its square, and usually
-rounding. Corrections in single precision are 1e-5, where loops are closed to 1e-7. Part of: the unit of the joint, a
-radian or the robot's length. Test: tests/simulation/test_minimal_steps.py"""
+"""The largest last correction of a joint that closes loops: the remaining error is about its square, usually rounding.
+Corrections in single precision are 1e-5, where loops are closed to 1e-7. Part of: the unit of the joint, a radian or
+the robot's length. Test: tests/simulation/test_minimal_steps.py"""
 
 MASSLESS_PIVOT = 1e-13
 """A lesser pivot of the mass matrix is rounding: a joint moves no mass. Part of: its diagonal entry.
 Test: tests/closure/test_mobility.py"""
 
 CLEAR_DISTANCE = 1e-6
-"""Distances of rows from those before them that are no rounding, whatever counts as zero: that of rows after them is
-as much larger as they are smaller than one, and still below the rank's. Part of: the length of the row.
-Test: tests/closure/test_rounded_loops.py"""
+"""The least distance of a row from the span of those before it that is never rounding, whatever counts as zero.
+Rounding of later rows grows by the inverse of this distance and stays below the threshold of rank. Part of: the length
+of the row. Test: tests/closure/test_rounded_loops.py"""
 
 CLEARLY_INDEPENDENT = 1e-3
 """Rows whose pivots are all larger do not depend on each other, whatever counts as zero. Part of: the row's own
@@ -77,7 +77,7 @@ REFINED = 1e-6
 accelerations. Test: tests/kernels/test_pv_early.py"""
 
 REFINABLE = 1e-2
-"""A larger step of refinement is no correction of digits: the configuration is singular. Part of: accelerations.
+"""A larger step of refinement corrects more than rounding: the configuration is singular. Part of: accelerations.
 Test: tests/kernels/test_pv_early.py"""
 
 WEAK_PIVOT = 3e-9
@@ -108,23 +108,23 @@ LEAST_REGULARIZATION = 1e-13
 Test: tests/closure/test_assemble_batches.py"""
 
 SUFFICIENT_DECREASE = 1e-4
-"""The decrease with which a line search is content (Armijo). Part of: the decrease that the slope promises.
+"""The least decrease that a line search accepts (Armijo). Part of: the decrease by the slope.
 Test: tests/closure/test_inverse_kinematics.py"""
 
 LITTLE_CLOSING = 1e-4
-"""A decrease of the error in one iteration of assembly that is little. Part of: the error.
+"""A decrease of the error below this is a stagnant iteration of assembly. Part of: the error.
 Test: tests/closure/test_assemble_batches.py"""
 
 LITTLE_DECREASE = 1e-6
-"""A decrease of the merit in one iteration of inverse kinematics that is little, if targets alone count. Part of: the
+"""A decrease of the merit below this is a stagnant iteration of inverse kinematics without a posture. Part of: the
 merit. Test: tests/closure/test_inverse_kinematics.py"""
 
 LITTLE_DECREASE_OF_POSTURE = 1e-10
-"""If a posture counts: its distance falls slowly at the end. Part of: the merit.
+"""The threshold of stagnation with a posture, whose distance falls slowly at the end. Part of: the merit.
 Test: tests/closure/test_inverse_kinematics.py"""
 
 IGNORED_ROW = 1e-30
-"""Keeps rows that are ignored, and lengths of nothing, from dividing by zero. Part of: one, in scaled rows.
+"""Keeps divisions finite for ignored rows and zero lengths. Part of: one, in scaled rows.
 Test: tests/closure/test_inverse_kinematics.py"""
 
 # Contact -----------------------------------------------------------------------------------------------------------
@@ -159,7 +159,7 @@ penalties, by which rounding errors of rows are multiplied. Part of: one.
 Test: tests/contact/test_contact_derivatives.py"""
 
 SLIGHT_ETA = 1e-12
-"""Contacts whose ``eta`` could do less have none. Part of: what their inertia does.
+"""Contacts in which ``eta`` has a smaller effect have none. Part of: the effect of their inertia.
 Test: tests/contact/test_contact_derivatives.py"""
 
 FINAL_RESIDUAL = 1e-6
@@ -180,7 +180,7 @@ ZERO_SQUARE = 1e-36
 """Lesser squares of lengths are zeros. Part of: square meters. Test: tests/contact/test_contact_geometry.py"""
 
 EQUAL_LENGTHS = 1e-11
-"""Lengths that differ by less are equal: what comes first is kept. Part of: the size of the shapes.
+"""Lengths that differ by less are equal: the first one is kept. Part of: the size of the shapes.
 Test: tests/contact/test_contact_geometry.py"""
 
 COINCIDENT_EDGES = 1e-10
@@ -222,7 +222,7 @@ CLEARLY_APART = 1e-4
 Test: tests/contact/test_convex_geometry.py"""
 
 EDGE_ON = 1e-10
-"""Corners beside a face by less are over it. Part of: the size of the shapes.
+"""Corners that are outside the outline of a face by less are over it. Part of: the size of the shapes.
 Test: tests/contact/test_convex_geometry.py"""
 
 SIDE_ON = 1e-6
@@ -238,8 +238,8 @@ ON_EDGE = 1e-6
 Test: tests/contact/test_convex_fields.py"""
 
 INTERNAL_EDGE = 1e-6
-"""A normal that leads by more to a triangle on the other side of an edge is none of the surface. Part of: a unit
-vector. Test: tests/contact/test_convex_fields.py"""
+"""A normal that points by more beyond an edge, over the adjacent triangle, is not a normal of the surface. Part of: a
+unit vector. Test: tests/contact/test_convex_fields.py"""
 
 ZERO_WEIGHT = 1e-12
 """Points of a simplex with less weight do not count. Part of: one. Test: tests/contact/test_convex_fields.py"""
@@ -281,7 +281,7 @@ CONVERGED_NORMAL = 1e-10
 Test: tests/contact/test_convex_geometry.py"""
 
 NEWTON_REGIME = 1e-4
-"""Steps of a normal that are shorter converge quadratically, and rounding may hide what they gain. Part of: a radian.
+"""Steps of a normal that are shorter converge quadratically, and rounding may hide their decrease. Part of: a radian.
 Test: tests/contact/test_convex_geometry.py"""
 
 LEAST_RADIUS = 1e-18
@@ -311,7 +311,7 @@ PARALLEL_RAY = 1e-15
 Test: tests/quantities/test_sensors_mujoco.py"""
 
 ON_RAY = 1e-7
-"""Areas that edges of a triangle span with a ray may be so much less than zero: products round differently in two
+"""Areas that edges of a triangle span with a ray may be negative by this much: products round differently in two
 triangles that share an edge. Part of: the two products of an area. Test: tests/quantities/test_rays.py"""
 
 LEAST_DENOMINATOR = 1e-15
@@ -323,5 +323,5 @@ LEAST_DIVISOR = 1e-15
 Part of: SI units. Test: tests/dynamics/test_force_elements.py"""
 
 WRAP_TOLERANCE = 1e-12
-"""Angle at which Newton's method has found where a tendon touches an obstacle from inside. Part of: a radian.
-Test: tests/dynamics/test_transmissions.py"""
+"""Residual, an angle, at which Newton's method for the point where a tendon touches an obstacle from inside ends. Part
+of: a radian. Test: tests/dynamics/test_transmissions.py"""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Robots that run on this machine while a browser shows them: ``robot.view(live=True)``. See docs/how-to/seeing.md.
 
-| file     | what it knows                                                           |
+| file     | contents                                                                |
 |----------|-------------------------------------------------------------------------|
 | run      | `LiveRun`: a state that steps move on, with commands and a hand that pulls |
 | contacts | contact points of the last step, with where they are                     |

@@ -73,7 +73,7 @@ class LiveContacts:
         return ContactMarks(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
 
     def _geometry_of(self, pair: int) -> ContactGeometry | None:
-        """Contact points of one pair; None where they need what is not installed."""
+        """Contact points of one pair; None where they need a package that is not installed."""
         if pair not in self._geometry:
             try:
                 alone = replace(self._robot, contacts=(self._robot.contacts[pair],))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Controls of a live run in the page: play, step, reset, speed, poses, commands; and what there is to say."""
+"""Controls of a live run in the page: play, step, reset, speed, poses, commands; and messages."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class LivePanel:
                     slider.value = min(max(value, slider.min), slider.max)
         self._quiet = False
 
-    # What buttons do ----------------------------------------------------------------------------------------------
+    # Buttons ------------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
         """Run."""
@@ -139,10 +139,10 @@ class LivePanel:
         self._moved()
         self.say(at_once=True)
 
-    # What there is to say -----------------------------------------------------------------------------------------
+    # Messages -----------------------------------------------------------------------------------------------------
 
     def say(self, *, at_once: bool = False) -> None:
-        """Say time, rate and what is wrong.
+        """Show time, rate and errors.
 
         Args:
             at_once: Whether also where that was done a moment ago.
@@ -183,7 +183,7 @@ class LivePanel:
 
 
 def command_range(actuator: Actuator, value: float) -> tuple[float, float]:
-    """The ends of the slider of a command: its limits, or what gives the largest force, or -1 to 1.
+    """The ends of the slider of a command: its limits, or the commands of the largest force, or -1 to 1.
 
     Args:
         actuator: The actuator.

@@ -60,7 +60,7 @@ class HandMarks:
 class LiveViewer(Viewer):
     """Shows a robot that runs: ``robot.view(live=True)``.
 
-    `play`, `pause`, `step` and `reset` do what the buttons of the page do; `run` has the state, which other threads
+    `play`, `pause`, `step` and `reset` are the buttons of the page; `run` has the state, which other threads
     change within `lock`.
 
     Args:
@@ -90,7 +90,7 @@ class LiveViewer(Viewer):
         self.run = LiveRun(
             robot, start_of(robot)[0] if q is None else q, dt=dt, commands=commands, act=act, contact=contact
         )
-        """The state, and what changes it."""
+        """The run: the state and its motion."""
         self.observers: list[Callable[[LiveViewer, ContactMarks | None], None]] = []
         """Called with the viewer and contact points after each state that is shown."""
         self._contacts = LiveContacts(self.run.robot, dt) if self.run.robot.contacts else None
@@ -100,7 +100,7 @@ class LiveViewer(Viewer):
 
     _shadowed = False
 
-    # What one can do ----------------------------------------------------------------------------------------------
+    # Controls -----------------------------------------------------------------------------------------------------
 
     @property
     def lock(self) -> Any:

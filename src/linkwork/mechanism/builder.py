@@ -132,8 +132,8 @@ class Builder:
         In the neutral configuration ``child_at`` in the child's frame coincides with ``at`` in the parent's frame.
         Limits, armature, damping and the like are one number, or one per coordinate.
 
-        Joints may form loops. Then some of them become constraints: those with ``cut=True``, or else what the library
-        chooses, keeping fixed and ``actuated`` joints and cutting passive ones, of many degrees of freedom first.
+        Joints may form loops. Then some of them become constraints: those with ``cut=True``, or else joints of the
+        library's choice: fixed and ``actuated`` joints stay, passive ones of many degrees of freedom are cut first.
 
         Args:
             name: Name of the joint.
@@ -443,7 +443,7 @@ class Builder:
         return replace(mechanism, contacts=chosen_contacts(mechanism, self._touching)) if self._touching else mechanism
 
     def _loaded_inertias(self) -> dict[str, Inertia]:
-        """Inertias of bodies, with what mechanisms on them had fixed to their own worlds."""
+        """Inertias of bodies, with those that attached mechanisms had fixed to their own worlds."""
         inertias = {**self._inertias}
         for to, inertia in self._carried:
             inertias |= {to: inertias[to] + inertia} if to in inertias else {}

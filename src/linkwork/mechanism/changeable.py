@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""New mechanisms from old ones: what of `Mechanism` gives a changed copy, and needs the packages above the model."""
+"""New mechanisms from old ones: methods of `Mechanism` that return a changed copy by packages above the model."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ class Changeable(Model):
 
         Lengths, masses and times are multiplied by the factors, and so is all that is made of them: inertias, limits,
         springs, dampers, motors, contacts, gains of constraints. With the default ``time``, the root of ``length``,
-        gravity stays what it is, and so does Froude's number: the pendulum of half the length swings faster by √2.
+        gravity is unchanged, and so is Froude's number: the pendulum of half the length swings faster by √2.
         With ``time=1`` and the units of a file as factors, it is the robot of that file in SI units.
 
         Args:
@@ -142,7 +142,7 @@ class Changeable(Model):
         is that of everything called so: bodies, joints, frames, constraints, actuators, contacts and shapes.
 
         Args:
-            names: New names by old ones, or what gives the new name of each.
+            names: New names by old ones, or a function from old to new names.
             name: New name of the robot itself.
         """
         from linkwork.mechanism.names import renamed
@@ -322,11 +322,11 @@ class Changeable(Model):
                 do not touch it.
             self_collision: Whether bodies and shapes touch each other, too, but for bodies that a joint or a
                 constraint connects.
-            friction: Coulomb's coefficient; by default what the file says of the two shapes, else 1.
-            restitution: Newton's coefficient of restitution; by default what the file says, else 0.
-            compliance: Of the normal direction, in m/N; by default what the file says, else 0: rigid.
+            friction: Coulomb's coefficient; by default that of the two shapes in the file, else 1.
+            restitution: Newton's coefficient of restitution; by default that of the file, else 0.
+            compliance: Of the normal direction, in m/N; by default that of the file, else 0: rigid.
             margin: Distance at which shapes count as touching, in m.
-            slots: Contact points of each pair; by default what its shapes need.
+            slots: Contact points of each pair; by default as many as its shapes need.
             visual: Whether bodies that have no shapes for collision touch with those that are drawn.
         """
         from linkwork.mechanism.contacts import ContactChoice

@@ -47,7 +47,7 @@ class Rules:
     Args:
         cuts: Whether passive joints may become constraints, and constraints joints of the tree.
         root: Whether floating bases may be carried by another body, or by a constraint to the world.
-        keep: Names of joints and constraints that stay what they are.
+        keep: Names of joints and constraints that do not change kind.
         drop: Properties of joints that may be lost where they become constraints.
     """
 
@@ -242,7 +242,7 @@ def _joint_connections(robot: Model, joints: Mapping[str, GraphJoint], rules: Ru
 
 
 def _chains(robot: Model) -> Iterator[tuple[str, ...]]:
-    """Joints in series whose bodies between have no mass and bear nothing else."""
+    """Joints in series whose bodies between have no mass and carry no load else."""
     children: dict[str, list[TreeJoint]] = {}
     for joint in robot.joints:
         children.setdefault(joint.parent, []).append(joint)

@@ -42,7 +42,7 @@ GroundLike = bool | PlacementLike | HeightField | ContactShape
 
 
 _OF_SURFACES = ("friction", "restitution", "compliance", "torsional_friction", "rolling_friction")
-"""Numbers of a pair that are given, or else what the two surfaces say."""
+"""Numbers of a pair: the explicit ones, or else those of the two surfaces."""
 
 
 class ContactOptions(TypedDict, total=False):
@@ -53,19 +53,19 @@ class ContactOptions(TypedDict, total=False):
     self_collision: bool
     """Whether they touch each other, too, but for bodies that a joint or a constraint connects; by default not."""
     friction: float | None
-    """Coulomb's coefficient; by default what the surfaces of both shapes say, else 1."""
+    """Coulomb's coefficient; by default that of the surfaces of both shapes, else 1."""
     restitution: float | None
-    """Newton's coefficient of restitution; by default what the surfaces say, else 0."""
+    """Newton's coefficient of restitution; by default that of the surfaces, else 0."""
     compliance: float | None
-    """Of the normal direction, in m/N; by default what the surfaces say, else 0."""
+    """Of the normal direction, in m/N; by default that of the surfaces, else 0."""
     margin: float
     """Distance at which shapes count as touching, in m; by default 0."""
     torsional_friction: float | None
-    """Coefficient of friction against spinning, in m; by default what the surfaces say, else 0."""
+    """Coefficient of friction against spinning, in m; by default that of the surfaces, else 0."""
     rolling_friction: float | None
-    """Coefficient of friction against rolling, in m; by default what the surfaces say, else 0."""
+    """Coefficient of friction against rolling, in m; by default that of the surfaces, else 0."""
     slots: int | None
-    """Contact points of each pair; by default what its shapes need."""
+    """Contact points of each pair; by default as many as its shapes need."""
     visual: bool
     """Whether bodies that have no shapes for collision touch with those that are drawn; by default not."""
 
@@ -114,7 +114,7 @@ def combined_surface(first: Surface | None, second: Surface | None) -> Surface:
 
 
 def _combined(one: float | None, two: float | None, rule: Combination) -> float | None:
-    """A coefficient of friction of two surfaces; what only one of the two says counts alone."""
+    """A coefficient of friction of two surfaces; if only one of them has it, that one."""
     if one is None or two is None:
         return two if one is None else one
     if rule == "greater":
@@ -160,7 +160,7 @@ class ContactChoice:
         if not shapes:
             raise InputError(
                 f"body '{chosen}' of robot '{self.robot.name}' has no shape for collision: "
-                + ("visual=True takes those that are drawn, or " if own else "")
+                + ("visual=True takes its visual shapes, or " if own else "")
                 + f"give one, e.g. ContactShape('{chosen}', '{chosen}', Sphere(0.1))"
             )
         return self._contact_shapes(shapes)
@@ -182,7 +182,7 @@ class ContactChoice:
             drawn = any(by_body.values())
             raise InputError(
                 f"no moving body of robot '{self.robot.name}' has a shape for collision: "
-                + ("robot.with_contacts(visual=True) takes those that are drawn, or " if drawn else "")
+                + ("robot.with_contacts(visual=True) takes visual shapes, or " if drawn else "")
                 + "give one, e.g. robot.with_contacts(lw.contact.ContactShape("
                 f"'foot', '{self.robot.body_names[-1]}', lw.shapes.Sphere(0.02)))"
             )

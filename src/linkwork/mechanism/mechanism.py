@@ -177,7 +177,7 @@ class Mechanism(Shown):
     ) -> Sweep:
         """Closed configurations over the values of a joint, ``(k,)``, or of several, ``(k, joints)``.
 
-        Each is continued from the one before. What comes back is plotted and played as a `Trajectory` is. An
+        Each is continued from the one before. The result is plotted and played as a `Trajectory` is. An
         `AssemblyError` says at which value loops cannot follow; see `simulation.sweep.sweep`.
 
         Args:
@@ -210,8 +210,8 @@ class Mechanism(Shown):
         """Random states ``q, v`` within the limits, all loops closed, moving as the loops allow.
 
         Configurations are those of `random`, put together by `assemble`; those that do not close are drawn again.
-        Velocities are normal numbers, projected on what constraints allow (`project_velocity`), and slowed down where
-        one is beyond its limit.
+        Velocities are normal numbers, projected on the constraints (`project_velocity`), and scaled down where one is
+        beyond its limit.
 
         Args:
             seed: Of the random numbers, or their generator.
@@ -322,7 +322,7 @@ class Mechanism(Shown):
         seconds: float = 10.0,
         progress: Progress | None = None,
     ) -> Optimized:
-        """This mechanism on its best spanning tree, by exact operation counts of forward dynamics, and what was won.
+        """This mechanism on its best spanning tree, by exact operation counts of forward dynamics, and the gain.
 
         Which joint of a loop is the constraint is a choice, as are the body that carries a floating base and the order
         in which `lcaba` eliminates bodies. The best of all that were counted comes back, this mechanism among them, so
@@ -341,10 +341,10 @@ class Mechanism(Shown):
             ends: Whether the two places of this mechanism's own constraints may be exchanged, and with them the axes
                 and the sign of their forces.
             orders: Whether `lcaba` may eliminate bodies in another order.
-            keep: Names of joints and constraints that stay what they are, such as contacts that are switched off.
+            keep: Names of joints and constraints that do not change kind, such as contacts that are switched off.
             drop: Properties that joints may lose by closing a loop: some of limits, damping, friction.
             seconds: Duration to search; large robots are given up to then.
-            progress: Called before each count with what is counted, how many candidates were, and the fewest
+            progress: Called before each count with the candidate's name, the number of candidates, and the fewest
                 operations so far.
         """
         from linkwork.mechanism.optimized import optimize
@@ -384,7 +384,7 @@ class Mechanism(Shown):
         Args:
             path: The file: .urdf, .xml or .mjcf (MJCF), .sdf or .world; .json holds all of a robot, drives and force
                 elements too. Paths of meshes are relative to its folder.
-            format: ``"urdf"``, ``"mjcf"``, ``"sdf"`` or ``"json"``; by default what the extension says.
+            format: ``"urdf"``, ``"mjcf"``, ``"sdf"`` or ``"json"``; by default that of the extension.
             drop: Properties to leave out where the format lacks them, such as ``["actuators", "contacts"]``.
             pose: Configuration in which SDF and MJCF draw the model: its name, or ``(nq,)``; by default the neutral
                 one. In SDF joints are at zero there, and loops must be closed there.

@@ -67,7 +67,7 @@ class Part:
         return self.other.frames[self.frame.body].placement.inverse() * self.frame.placement
 
     def takes(self, body: str) -> bool:
-        """Whether what is on a body comes along: a part that floats leaves its world behind."""
+        """Whether items on a body are copied: those on the world of a floating part are not."""
         return body != WORLD or not self.released
 
     def kept_pairs(self) -> tuple[ContactPair, ...]:

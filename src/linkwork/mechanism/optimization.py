@@ -8,7 +8,7 @@
 3. Bases: a floating base goes from body to body as long as that saves operations.
 4. Orders: in which LCABA eliminates bodies (`plans.elimination`).
 
-The robot itself is among the candidates, so that what is found is never worse.
+The robot itself is among the candidates, so that the result is never worse.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ CONDITION = 1e-4
 """The least eigenvalue of a scaled mass matrix, as a part of the robot's own, with which a tree is accepted."""
 
 Progress = Callable[[str, int, int], None]
-"""Is told what is counted, how many candidates were, and the fewest operations so far."""
+"""Called with the candidate's name, the number of candidates so far, and the fewest operations."""
 
 
 @dataclass(frozen=True)

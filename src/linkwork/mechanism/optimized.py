@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`optimize` and what it returns: a robot on its best spanning tree, what that saves, and the way across for states."""
+"""`optimize` and its result: a robot on its best spanning tree, the operations saved, and maps of states."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Optimized:
-    """A robot on its best spanning tree, and what was won; see `Mechanism.optimized`."""
+    """A robot on its best spanning tree, and the gain; see `Mechanism.optimized`."""
 
     original: Mechanism
     """The robot that was given."""
@@ -158,7 +158,7 @@ def optimize(
         root: Whether a floating base may be on another body, or give way to a constraint that holds the robot.
         ends: Whether the two places of the robot's own constraints may be exchanged.
         orders: Whether `lcaba` may eliminate bodies in another order.
-        keep: Names of joints and constraints that stay what they are.
+        keep: Names of joints and constraints that do not change kind.
         drop: Properties that joints may lose by closing a loop.
         seconds: Duration to search.
         progress: Called before each count.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Sensors of mechanisms that are built, joined, cut and merged: what they are on, and what is outboard of them."""
+"""Sensors of mechanisms that are built, joined, cut and merged: their frames, and the bodies outboard of them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class SensorOnGraph:
     Args:
         sensor: The sensor; its `outboard`, if it has one, is in the frame of ``body``.
         body: The body of the graph that this is on.
-        lenient: Whether it is not computed, and no error, where what it is on is not there.
+        lenient: Whether a sensor whose body or frame is missing is marked as not computed, in place of an error.
     """
 
     sensor: Sensor
@@ -55,7 +55,7 @@ class OutboardParts:
                 self._moving.setdefault(start, []).append(name)
 
     def of(self, placed: SensorOnGraph, model: Model) -> Sensor:
-        """The sensor with what is outboard of it.
+        """The sensor with the bodies outboard of it.
 
         Args:
             placed: A sensor of the graph.
@@ -84,7 +84,7 @@ class OutboardParts:
         return frame if frame in self._graph.inertias or frame == WORLD else self._named.get(frame, frame)
 
     def _part(self, body: str) -> Outboard:
-        """A body, what is fixed to it outboard, and the joints that start from these."""
+        """A body, the bodies fixed to it outboard, and the joints that start from these."""
         bodies = [body]
         for one in bodies:
             bodies += self._fixed.get(one, [])
@@ -179,7 +179,7 @@ def sensors_on_tree(robot: Model, rebuilt: Model) -> tuple[Sensor, ...]:
 
 
 def _computed(model: Model, sensor: Sensor) -> Sensor:
-    """The sensor, or the same as one that is not computed where the model lacks what it is on."""
+    """The sensor; marked as not computed where the model lacks its body or frame."""
     missing = missing_part(model, sensor)
     return sensor.without(f"it {missing}") if missing else sensor
 
@@ -194,6 +194,6 @@ def _same_part(robot: Model, rebuilt: Model, sensor: Sensor) -> bool:
 
 
 def _inboard(model: Model, sensor: Sensor) -> Sequence[str]:
-    """The joint that carries the body of a sensor, and what it starts from."""
+    """The joint that carries the body of a sensor, and the body from which it starts."""
     body = model.frames[sensor.of].body
     return next(((joint.name, joint.parent, joint.child) for joint in model.joints if joint.child == body), ())

@@ -123,7 +123,7 @@ class _Reduction:
 
     @cached_property
     def tree(self) -> Tree:
-        """Bodies that move, with what is fixed to them."""
+        """Moving bodies, with the bodies fixed to them."""
         home: dict[str, tuple[str, Placement]] = {WORLD: (WORLD, Placement())}
         joints: list[TreeJoint] = []
         inertias: dict[str, Inertia] = {}
@@ -161,7 +161,7 @@ class _Reduction:
         return tuple(constraints)
 
     def _constraint(self, constraint: Constraint, tree: Tree) -> Constraint | None:
-        """The constraint of what still moves; None where nothing does."""
+        """The constraint on the bodies that still move; None if there are none."""
         if isinstance(constraint, CenterOfMass):
             return self._center_of_mass(constraint, tree)
         if isinstance(constraint, TendonCoupling):

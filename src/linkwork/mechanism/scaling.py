@@ -75,7 +75,9 @@ class Scaling:
     def __init__(self, robot: Model, length: float, mass: float, time: float) -> None:
         self.length, self.mass, self.time = length, mass, time
         if not (0 < time * time < np.inf and 0 < length * length < np.inf and 0 < self.energy < np.inf):
-            raise InputError(f"factors {length:g} of lengths, {mass:g} of masses, {time:g} of times are beyond floats")
+            raise InputError(
+                f"factors {length:g} of lengths, {mass:g} of masses, {time:g} of times exceed the range of floats"
+            )
         joints = [j.type for j in robot.joints]
         self.positions = _joined([lengths_of_q(j, self.length) for j in joints])
         """Of each number of q, ``(nq,)``."""
@@ -298,7 +300,7 @@ def _joint(joint: TreeJoint, by: Scaling) -> TreeJoint:
 
 
 def _actuator(robot: Model, actuator: Actuator, by: Scaling) -> Actuator:
-    """Commands stay what they are; its length has the unit of the first degree of freedom that it drives."""
+    """Commands are unchanged; its length has the unit of the first degree of freedom that it drives."""
     if actuator.motor is not None:
         raise UnsupportedFeature(
             f"actuator '{actuator.name}' has a Motor, whose rates and forces are not scaled: leave it out, scale, and "

@@ -49,7 +49,7 @@ class Shown(Changeable):
             q: Configuration to show, ``(nq,)``, or the name of a pose; by default the pose ``home``, another one, or
                 one near `neutral`, with loops closed.
             live: Whether the robot can be run in the page: simulated on this machine, pulled by the mouse, its motors
-                commanded. What follows is for live viewers alone.
+                commanded. The options below are for live viewers alone.
             dt: Time of one step, in seconds.
             commands: Commands of the actuators at the start; by default those of the pose, if it has some; without
                 commands, actuators do nothing until a slider is moved.
@@ -81,7 +81,7 @@ class Shown(Changeable):
                 open_browser=open_browser,
             )
         elif commands is not None or playing or contact is not None:
-            raise InputError("commands, contact and playing are for viewers in which the robot runs: view(live=True)")
+            raise InputError("commands, contact and playing are for live viewers: view(live=True)")
         else:
             viewer = Viewer(self, start, port=port, open_browser=open_browser)
         if wait:
@@ -113,8 +113,8 @@ class Shown(Changeable):
         Args:
             path: The ``.html`` file to write.
             q: Configuration to begin with, ``(nq,)``; by default a named pose, or one near `neutral`, loops closed.
-            live: Whether the robot runs in the page; otherwise it is a picture that can be turned. What follows is for
-                live pages alone.
+            live: Whether the robot runs in the page; otherwise it is a picture that can be turned. The options below
+                are for live pages alone.
             v: Joint velocities to begin with, ``(nv,)``; by default none.
             dt: Time of one step, in seconds.
             parameters: Parameters that have sliders beside gravity: ``"mass"``, ``"joint_position"`` and
@@ -135,9 +135,7 @@ class Shown(Changeable):
 
         if not live:
             if any(x is not None for x in (v, drive, parameters, contact)):
-                raise InputError(
-                    "v, drive, parameters and contact are for pages that run: save_html(path, live=True, ...)"
-                )
+                raise InputError("v, drive, parameters and contact are for live pages: save_html(path, live=True, ...)")
             from linkwork.viewer import Viewer
 
             with Viewer(self, q, open_browser=False, quiet=True) as viewer:

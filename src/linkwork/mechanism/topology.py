@@ -147,7 +147,7 @@ class Tree:
     home: Mapping[str, tuple[str, Placement]]
     """For every body of the graph: the moving body that it is part of, and where its frame is there."""
     base_inertia: Inertia
-    """Of what is fixed to the world."""
+    """Of bodies fixed to the world."""
 
     @staticmethod
     def of(graph: Graph, spanning: Spanning) -> Tree:
@@ -213,7 +213,7 @@ class Tree:
         return {body: Inertia(total.mass, total.com) for body, total in inertias.items() if total.mass != 0}
 
     def check_inertias(self, trusted: Collection[str]) -> None:
-        """Refuse inertias of moving bodies that no distribution of mass has; what is fixed to a body counts with it."""
+        """Refuse inertias of moving bodies that no distribution of mass has; bodies fixed to a body count with it."""
         moving = {self.home[name][0] for name in trusted}
         for body, inertia in self.inertias.items():
             if body not in moving:

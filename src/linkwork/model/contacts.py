@@ -35,8 +35,8 @@ class ContactShape:
     """A solid that may touch others: on a body, or on ``"world"``.
 
     Its surface may move relative to the body, as that of a conveyor belt, a track or a turntable: friction then drives
-    what touches it. The surface velocity at a contact point is the sum of a constant one and of that of a rotation
-    about the origin of the shape; of both, what lies in the tangent plane counts.
+    touching bodies. The surface velocity at a contact point is the sum of a constant one and of that of a rotation
+    about the origin of the shape; the components of both in the tangent plane count.
 
     Args:
         name: Its name, by which pairs and contact forces are known.
@@ -86,7 +86,7 @@ class ContactPair:
         friction: Coulomb's coefficient of friction.
         restitution: Newton's coefficient of restitution, 0 to 1.
         compliance: Of the normal direction, in m/N: the inverse of a stiffness; 0 is rigid.
-        slots: Contact points that the pair may have; by default what its shapes need.
+        slots: Contact points that the pair may have; by default as many as its shapes need.
         margin: Distance of the shapes, in m, at which they count as touching: gaps are measured from there.
         torsional_friction: Coefficient of friction against spinning about the normal, in m: times the normal force it
             is the largest torque.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Scalar expressions as a hash-consed graph: what straight-line programs are emitted from, and tapes recorded on.
+"""Scalar expressions as a hash-consed graph, from which straight-line programs are emitted and tapes are recorded.
 
 A `Symbol` is a node of the graph with a sign. Signs are carried outside the nodes, constants are positive, and operands
 of sums and products are ordered, so that equal subexpressions become one node whatever way they are written. Constants

@@ -35,7 +35,7 @@ class Tape(NamedTuple):
 
 
 class TapeVariable:
-    """A number that records what is done to it."""
+    """A number that records the operations on it."""
 
     __slots__ = ("_graph", "_value")
 

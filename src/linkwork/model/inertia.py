@@ -256,7 +256,7 @@ class Inertia:
 
 
 def _about(axis: str | VectorLike, side: float, along: float) -> Floats:
-    """Rotational inertia of what is round about an axis."""
+    """Rotational inertia of a body of revolution."""
     u = unit_axis(axis)
     inertia: Floats = side * np.eye(3) + (along - side) * np.outer(u, u)
     return inertia

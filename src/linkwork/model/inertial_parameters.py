@@ -3,7 +3,7 @@
 
 Symbols, after Wensing, Kim and Slotine (RA-L 2018) and Rucker and Wensing (RA-L 2022):
 
-| here  | shape       | what it is                                                                            |
+| here  | shape       | meaning                                                                               |
 |-------|-------------|---------------------------------------------------------------------------------------|
 | pi    | (..., 10)   | inertial parameters: m, h = m c, and xx, xy, yy, xz, yz, zz of I about the body frame |
 | Sigma | (..., 3, 3) | second moments of mass, ``tr(I) / 2 - I``                                             |
@@ -106,7 +106,7 @@ def nearest_physically_consistent(
 
     Nearest is least in the Frobenius norm of the `pseudo_inertia`, whose negative eigenvalues are raised. Second
     moments, first moments and mass are compared with the help of a length; bodies that are consistent by the margin
-    stay what they are.
+    are unchanged.
 
     Args:
         parameters: Inertial parameters, ``(..., 10)``.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Mocap bodies: frames of the world whose placements are given from outside, and what moves with them."""
+"""Mocap bodies: frames of the world whose placements are inputs, and the items that move with them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`Model`: bodies, joints, frames and constraints of a mechanism as immutable data, with lookup by name.
 
-Users hold a `mechanism.Mechanism`, which adds what needs kernels: assembly, simulation, drawing.
+Users hold a `mechanism.Mechanism`, which adds functions that need kernels: assembly, simulation, drawing.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Model:
     contacts: Sequence[ContactPair] = ()
     """Pairs of shapes that may touch, in the order of contact points."""
     base_inertia: Inertia = field(default_factory=Inertia.zero)
-    """Of what is fixed to the world, in its axes. It counts where `attach` puts the mechanism on a body that moves."""
+    """Inertia that is fixed to the world, in its axes. It counts where `attach` puts the mechanism on a moving body."""
     tendons: tuple[Tendon, ...] = ()
     """Fixed and spatial tendons, in the order of their lengths."""
     activations: Mapping[str, Floats] = field(default_factory=dict)
@@ -284,8 +284,8 @@ class Model:
 
     @property
     def effort_limit(self) -> Floats:
-        """Limits of |tau|, ``(nv,)``: of joints, and what their actuators can make in any state. `torque_limits` has
-        what they can make in a state."""
+        """Limits of |tau|, ``(nv,)``: those of joints, and of their actuators in any state. `torque_limits` has those
+        of actuators in one state."""
         effort = self._gather("effort", of_limits=True)
         if any(a.tendon and self.tendon(a.tendon).is_spatial for a in self.actuators):
             return effort  # moment arms of spatial tendons change

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Motions: what follows time, as tapes; their values, rates and second rates at given times."""
+"""Motions: functions of time as tapes; their values, rates and second rates at given times."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class Motor:
         coulomb: Friction force when it slides.
         static: Friction force as it starts; by default that of sliding.
         stribeck: Rate over which friction falls from one to the other.
-        smoothing: Rate at which friction has reached 0.7 of its force: no smaller than what a step may resolve.
+        smoothing: Rate at which friction has reached 0.7 of its force: not too small for a step to resolve.
         integral: Force per integral of the error, command minus length, in s: the third term of a PID law, whose others
             are gain and bias.
         windup: The magnitude at which that integral ends to grow; the last step may go beyond.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Networks as actuators: layers with their weights, and what they read of a joint."""
+"""Networks as actuators: layers with their weights, and their inputs from a joint."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`Parameter`: what a parameter of robots is, by data (`parameters` has all of them)."""
+"""`Parameter`: the record of a parameter of robots (`parameters` has all of them)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Parameter:
     shape: tuple[int, ...]
     """The shape of one row."""
     rows: Callable[[Model], Sequence[str]]
-    """Names of what has a row, one for each row."""
+    """Names of the items, one for each row."""
     own: Callable[[Model], Any]
     """A robot's own values."""
     changes: Callable[[Model, Floats], dict[str, Any]]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Parameters of a robot as arrays: which there are, in which units and frames, its own values, and robots of others.
 
-| parameter           | shape            | what it is                                                                  |
+| parameter           | shape            | meaning                                                                     |
 |---------------------|------------------|-----------------------------------------------------------------------------|
 | mass                | (bodies,)        | masses, kg                                                                  |
 | com                 | (bodies, 3)      | centers of mass in the frames of the bodies, m                              |

@@ -126,8 +126,8 @@ class Actuator:
 
     @property
     def states(self) -> tuple[str, ...]:
-        """Names of its activations: of its dynamics, the integral of its error, commands on their way, latest first,
-        and what its network keeps."""
+        """Names of its activations: of its dynamics, the integral of its error, delayed commands, latest first, and
+        the memory of its network."""
         own = (self.name,) if self.has_activation else ()
         if self.motor is None:
             return own
@@ -154,7 +154,7 @@ class Actuator:
 
     @property
     def control_limits(self) -> tuple[float, float]:
-        """Range of what its gain multiplies: commands, or activations, which filters keep among commands."""
+        """Range of the input of its gain: commands, or activations, which filters keep in the range of commands."""
         if not self.has_activation:
             return self.limits
         low, high = self.activation_limits

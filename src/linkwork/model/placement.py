@@ -163,7 +163,7 @@ PlacementLike = Placement | VectorLike
 
 
 def as_placement(value: PlacementLike) -> Placement:
-    """A single placement from what users write for one."""
+    """A single placement from any of the forms that users may write."""
     placement = value if isinstance(value, Placement) else Placement(value)
     if placement.position.ndim != 1:
         shape = placement.position.shape

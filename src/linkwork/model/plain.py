@@ -149,7 +149,7 @@ class _Writer:
                 return self._object(value, where)
             case tuple() | list():
                 return [self.plain(one, f"{where}[{k}]") for k, one in enumerate(value)]
-        raise ModelError(f"{where} is {type(value).__name__}, which files do not carry")
+        raise ModelError(f"{where} is {type(value).__name__}, which cannot be saved")
 
     def _mapping(self, value: Mapping[Any, Any], where: str) -> dict[str, Any]:
         if all(isinstance(key, str) for key in value):
@@ -165,7 +165,7 @@ class _Writer:
             return {"same": data["id"]}
         cls: type = type(value)
         if types().get(cls.__name__) is not cls:
-            raise ModelError(f"{where} is a {cls.__name__}, which is no class of linkwork: files do not carry it")
+            raise ModelError(f"{where} is a {cls.__name__}, which is not a class of linkwork and cannot be saved")
         data = {"class": cls.__name__}
         self.written[id(value)] = (value, data)  # with the value, so that no other one has its id
         takes = getattr(value, "function_takes", (1,))
@@ -192,7 +192,7 @@ def _same(value: Any, default: Any) -> bool:
 def _plain_array(array: np.ndarray[Any, Any]) -> dict[str, Any]:
     kind = {} if array.dtype == np.float64 else {"of": array.dtype.name}
     if array.dtype.kind not in "fiub":
-        raise ModelError(f"an array of {array.dtype.name}, which files do not carry")
+        raise ModelError(f"an array of {array.dtype.name}, which cannot be saved")
     shape = {} if array.ndim == 1 else {"shape": list(array.shape)}
     if array.size > LARGE:
         little = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
@@ -234,7 +234,7 @@ class _Reader:
                 return _array(data, where)
             case {"same": int(number)} if number in self.shared:
                 return self.shared[number]
-        raise ModelError(f"{where} is {shown(data)}, which stands for no value")
+        raise ModelError(f"{where} is {shown(data)}, which encodes no value")
 
     def _object(self, data: dict[str, Any], name: str, where: str) -> Any:
         cls = types().get(name)

@@ -138,7 +138,7 @@ def trapezoid(start: float, stop: float, duration: float, *, ramp: float = 1 / 3
         begin: Time at which it starts.
     """
     if not 0 < ramp <= 0.5:
-        raise ModelError(f"ramp is {ramp}, needs a part of the duration above 0 and at most 1/2")
+        raise ModelError(f"ramp is {ramp}, needs a fraction of the duration, > 0 and <= 1/2")
     T, rise = _span(start, stop, duration)
     speed = rise / (1.0 - ramp)  # of s, by the duration
     half = 0.5 * speed * ramp
@@ -285,7 +285,7 @@ class Periodic:
 
 
 def periodic(function: Callable[[Any], Any], period: float = 2 * np.pi, *, begin: float = 0.0) -> Periodic:
-    """A function of one period, again and again: a cam that turns many times. What it gains in one period, it keeps.
+    """A function of one period, again and again: a cam that turns many times. Its gain in each period accumulates.
 
     Args:
         function: A profile, or any function of a number, of which the part from ``begin`` on is taken.
@@ -322,7 +322,7 @@ def sequence(*profiles: Profile | Rise) -> Profile | Joined:
     for profile, last in zip(profiles[1:], profiles, strict=False):
         (first, _), (_, end) = _ends(profile), _ends(last)
         if first < end:
-            raise ModelError(f"a profile begins at {first:g}, before the one before ends ({end:g})")
+            raise ModelError(f"a profile of a sequence begins at {first:g}, before the previous one ends ({end:g})")
     polynomials = [profile for profile in profiles if isinstance(profile, Profile)]
     if len(polynomials) < len(profiles):
         return Joined(profiles)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Functions of users as recordings: what files and pickles keep of them, with the same values and derivatives."""
+"""Functions of users as recordings, which files and pickles keep, with the same values and derivatives."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from linkwork.model.functions import Tape, TapeVariable, record
 
 @dataclass(frozen=True, eq=False)
 class Recording:
-    """A function as its tape: what is left of a function of Python that was saved and loaded.
+    """A function as its tape: a Python function after it was saved and loaded.
 
     Args:
         tape: The operations.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Sensors: what they are on, and how many numbers they give.
+"""Sensors: their frames or bodies, and the number of their outputs.
 
 Types have the names of MJCF's elements, and give the numbers of MuJoCo's ``sensordata``: quaternions are ``w x y z``.
 
@@ -124,11 +124,11 @@ WITH_REFERENCE = (*_POSES, "framelinvel", "frameangvel", "insidesite")
 """Types that may be relative to a frame."""
 
 OUTBOARD = ("force", "torque", "subtreecom", "subtreelinvel", "subtreeangmom", "e_potential")
-"""Types that are about what a part of a body carries."""
+"""Types that measure the bodies that a part of a body carries."""
 
 RAY_DATA: Mapping[str, int] = MappingProxyType({"dist": 1, "dir": 3, "origin": 3, "point": 3, "normal": 3, "depth": 1})
 """Outputs of a range finder, in this order, and their sizes: distance along z of its frame (-1: nothing is
-hit), its direction, where it starts, what it hits, the normal there, and the distance again."""
+hit), its direction, its start, the point of the hit, the normal there, and the distance again."""
 
 VOLUMES = (Sphere, Box, Ellipsoid, Cylinder)
 """Solids that volumes of touch sensors may be."""
@@ -137,9 +137,9 @@ VOLUMES = (Sphere, Box, Ellipsoid, Cylinder)
 @converted
 @dataclass(frozen=True, eq=False)
 class Outboard:
-    """A part of a moving body, and what it carries: what is outboard of a fixed joint that the model has merged.
+    """A part of a moving body and the bodies that it carries, outboard of a fixed joint that the model has merged.
 
-    A model joins bodies that fixed joints connect; a force sensor at such a joint measures what its far side needs.
+    A model joins bodies that fixed joints connect; a force sensor at such a joint measures the load of its far side.
 
     Args:
         inertia: Of the part, in the frame of the moving body (or of the world).
@@ -192,9 +192,9 @@ class Sensor:
     margin: float = 0.0
     """Of sensors of limits: distance at which a limit counts as reached."""
     volume: Solid | None = None
-    """Of touch sensors: contacts count whose normals meet it; of ``insidesite``: what is to be inside of it."""
+    """Of touch sensors: contacts count whose normals meet it; of ``insidesite``: the volume that is tested."""
     data: tuple[str, ...] = ("dist",)
-    """Of a range finder: what it gives, of `RAY_DATA`."""
+    """Of a range finder: its outputs, of `RAY_DATA`."""
     exclude: str = ""
     """Of a range finder: the body, or the link that is part of one, whose shapes it does not see."""
     refused: str = ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Shapes of bodies, visual and for collision: what viewers show and contacts are computed from."""
+"""Shapes of bodies, visual and for collision, for viewers and contacts."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ class Ground:
 @converted
 @dataclass(frozen=True, eq=False)
 class HeightField:
-    """The surface ``z = height(x, y)`` over a rectangle around the origin, and what is below it.
+    """The surface ``z = height(x, y)`` over a rectangle around the origin, and the volume below it.
 
     Heights are given on a regular grid; between four of them, the surface is two triangles.
 
@@ -197,7 +197,7 @@ ENCLOSING_STEPS = 200
 def bounding_sphere(solid: Solid) -> tuple[tuple[float, float, float], float]:
     """Center and radius of a sphere around a solid, in its own frame; the radius of an unbounded one is infinite.
 
-    Unbounded are the ground, height fields, which have what is below them, and meshes whose files were not found.
+    Unbounded are the ground, height fields, which include the volume below, and meshes whose files were not found.
 
     Args:
         solid: The solid.

@@ -74,7 +74,7 @@ class SoftConstraint:
 
     Args:
         reference: MuJoCo's ``solref``, as for `SoftContact`.
-        impedance: MuJoCo's ``solimp``, as for `SoftContact`; its depth is in the unit of what is constrained.
+        impedance: MuJoCo's ``solimp``, as for `SoftContact`; its depth is in the unit of the constrained coordinate.
         margin: Of limits: the distance at which they begin to act.
         torque_scale: Of welds: MuJoCo's ``torquescale``, how many units of length a unit of rotation is.
     """

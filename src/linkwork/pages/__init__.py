@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Live pages: a mechanism that runs in the browser, as one HTML file without a server or a network.
 
-| file     | what it knows                                                                |
+| file     | contents                                                                     |
 |----------|------------------------------------------------------------------------------|
 | program  | what the page computes: steps, placements, velocities, energy, as WebAssembly |
 | scene    | what it draws: shapes, bones, pins, forces of loops                          |

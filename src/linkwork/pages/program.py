@@ -52,7 +52,7 @@ def page_program(
     contact: ContactLaw = None,
     integrator: PageIntegrator = "auto",
 ) -> PageProgram:
-    """Compile what a page computes of a robot.
+    """Compile the programs of a page.
 
     Args:
         robot: The mechanism.

@@ -29,7 +29,7 @@ FARTHER = 1.3
 PLAIN = (0.7, 0.72, 0.75)
 JOINT = rgb_of("#565c66")
 TRIANGLES = 100_000
-"""Triangles of all meshes, at most: what is beyond is drawn as bones."""
+"""Triangles of all meshes, at most: further ones are drawn as bones."""
 
 
 def scene(robot: Model, states: Array, mobile: dict[str, Array]) -> dict[str, Any]:

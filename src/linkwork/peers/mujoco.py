@@ -110,7 +110,7 @@ class _Writer:
         return str(etree.tostring(root, pretty_print=True, encoding="unicode"))
 
     def _warn(self) -> None:
-        """Say what the mechanism will not have."""
+        """Warn of elements that the mechanism will not have."""
         said = []
         if self.left_out:
             said.append(f"{', '.join(self.left_out)}: no dynamics here, left out")
@@ -124,7 +124,7 @@ class _Writer:
             warnings.warn(one, ModelWarning, stacklevel=5)
 
     def _option(self, root: Any) -> None:
-        """Gravity and all else that holds everywhere, and what is switched off."""
+        """Gravity and other global options, and disabled features."""
         import mujoco
 
         settings = self.model.opt
@@ -295,7 +295,7 @@ class _Writer:
                 ),
             )
 
-    # What couples and drives -------------------------------------------------------------------------
+    # Couplings and actuators -------------------------------------------------------------------------
 
     def _tendons(self, root: Any) -> None:
         m = self.model

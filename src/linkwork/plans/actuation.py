@@ -77,7 +77,7 @@ _FLOATS: dict[str, Shape] = {
 
 
 def actuated_layout(layout: Layout) -> Layout:
-    """A layout with what kernels read of actuators."""
+    """A layout with the data of actuators that kernels read."""
     return layout.extended(f"actuation_{layout.name}", _SIZES, _INTEGERS, _FLOATS)
 
 

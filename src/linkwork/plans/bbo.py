@@ -302,7 +302,7 @@ class RowPaths:
         return True
 
     def _starts(self, body: int, panel: int) -> bool:
-        """Whether a panel needs a place of its own on a body: something is added there beside what children hand on."""
+        """Whether a panel needs a place of its own on a body: rows are added there to those that children propagate."""
         return body in self.panels[panel].starts
 
     def _propagate(self, i: int) -> None:

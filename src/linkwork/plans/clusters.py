@@ -2,11 +2,11 @@
 """Clusters: bodies whose joints constraints couple, each cluster carried by bodies of one other, its output bodies.
 
 **clusters** Section IV. A constraint between bodies couples all joints between them, one between joints these joints;
-what shares a joint is one cluster. So each body is in one cluster, alone where no constraint acts. Where the bodies
-that carry a cluster are in several clusters, those between them join it: then a cluster meets the rest of the tree at
-its output bodies (Section IV-B), all of one cluster, and at bodies that carry other clusters: clusters are a tree, and
-each can be eliminated as a body is. Elimination couples its output bodies with each other.
-Of a cluster's degrees of freedom some are independent, and the others depend on them by the cluster's rows.
+constraints that share a joint form one cluster. So each body is in one cluster, alone where no constraint acts. Where
+the bodies that carry a cluster are in several clusters, those between them join it: then a cluster meets the rest of
+the tree at its output bodies (Section IV-B), all of one cluster, and at bodies that carry other clusters: clusters are
+a tree, and each can be eliminated as a body is. Elimination couples its output bodies with each other. Of a cluster's
+degrees of freedom some are independent, and the others depend on them by the cluster's rows.
 """
 
 from __future__ import annotations
@@ -206,7 +206,7 @@ def enabled_rows(mechanism: Model) -> list[int]:
 
 
 def _output_couplings(tree: Tree, clusters: Sequence[Cluster]) -> dict[str, object]:
-    """Couplings of bodies that carry a cluster together, and what they become in the cluster of these bodies."""
+    """Couplings of bodies that carry a cluster together, and their places in the cluster of these bodies."""
     parent: list[int] = tree.parent.tolist()
     cluster = {i: c for c, members in enumerate(clusters) for i in members.bodies}
     place = {i: k for k, i in enumerate(i for members in clusters for i in reversed(members.bodies))}

@@ -26,7 +26,7 @@ CONTACT_ROWS_TREE = CONTACT_LCABA_TREE.extended(
 def contact_admm_tree(
     model: Model, frames: Sequence[str] = (), limits: bool = True, joint_friction: bool = True
 ) -> Tree:
-    """The arrays of a mechanism with its contacts, and room in the result for what ADMM keeps of each row."""
+    """The arrays of a mechanism with its contacts, and room in the result for ADMM's numbers of each row."""
     tree = contact_lcaba_tree(model, frames, limits, joint_friction)
     return tree._replace(nresult=tree.nresult + 3 * tree.nslots + tree.nboxes)
 

@@ -2,7 +2,7 @@
 """The plan of steps in time with contacts, beside that of one step (`contact_lcaba`): actuators, and their states.
 
 Steps start from the forces of the step before. These come in with the settings of the solver, in one array, as do
-contact points of pairs without kernel code; what steps sum up on the way is at the end of the result.
+contact points of pairs without kernel code; sums over all steps are at the end of the result.
 """
 
 from __future__ import annotations

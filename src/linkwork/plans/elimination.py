@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Orders in which LCABA may eliminate bodies: minimum degree, minimum fill, and a search among their ties.
 
-All orders are leaves first, as joints are eliminated with the bodies they lead to. What an order costs is estimated
+All orders are leaves first, as joints are eliminated with the bodies they lead to. The cost of an order is estimated
 from its couplings alone (`_work`): exact counts, which know zeros too, are for the few best (`Mechanism.optimized`).
 """
 

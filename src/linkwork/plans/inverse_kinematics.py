@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tasks of inverse kinematics as rows behind those of the constraints: what they are about, which joints move them."""
+"""Tasks of inverse kinematics as rows behind those of the constraints: their frames, and the joints that move them."""
 
 from __future__ import annotations
 

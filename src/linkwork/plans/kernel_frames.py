@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Frames of bodies that kernels compute in: where the numbers of a mechanism have the most zeros (see `tree`).
 
-Few frames are worth trying for each body, and what one costs is a count of numbers: a body is looked at once, by all
-of its options together. Mechanisms that differ in anything but joints and inertias have the same frames, which are
+Few frames are worth trying for each body, and the cost of one is a count of numbers: all options of a body are
+compared once. Mechanisms that differ in anything but joints and inertias have the same frames, which are
 kept for the last of them (`kernel_frames`).
 """
 

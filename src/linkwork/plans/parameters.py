@@ -2,10 +2,10 @@
 """Plans whose parameters are inputs: where the numbers of a parameter belong in the arrays of a tree.
 
 Users give parameters in their own frames (`model.parameters`), kernels read arrays in theirs. A plan says which bodies,
-joints or rows the given numbers are of, and what leads from one frame to the other; `kernels.parameters` computes the
-arrays. What follows from numbers that are inputs is not part of the plan: inertias that are inputs are not regrouped,
-nor are any across joints whose positions are inputs (`plans.tree.regrouped`), and zeros of armature, damping, stiffness
-and gains are none.
+joints or rows the numbers belong to, and the transforms from one frame to the other; `kernels.parameters` computes the
+arrays. The plan does not depend on numbers that are inputs: inertias that are inputs are not regrouped, nor are any
+across joints whose positions are inputs (`plans.tree.regrouped`), and zeros of armature, damping, stiffness and gains
+are not simplified.
 """
 
 from __future__ import annotations
@@ -167,11 +167,11 @@ NEEDED: Mapping[str, str] = {
     "contact_size": "contact_kind",
     "mocap": "pair_size",
 }
-"""Arrays of a layout without which a parameter has no effect on what is computed from it."""
+"""Arrays of a layout without which a parameter has no effect on results."""
 
 
 def parametrized_layout(layout: Layout, names: Sequence[str]) -> Layout:
-    """A layout with what parameters need."""
+    """A layout with arrays of parameters."""
     shared = [part for group, part in ((INERTIAL, RIGID), (PASSIVE, ELEMENTS)) if set(names) & set(group)]
     parts = [*shared, *(LAYOUTS[name] for name in names)]
     integers = {key: shape for part in parts for key, shape in part.integers.items()}
@@ -205,7 +205,7 @@ def parametrized_tree(
 
 
 def _rigid(robot: Model, tree: Tree, chosen: Sequence[Chosen]) -> dict[str, Any]:
-    """Inertias that stay with the plan, and what those that are inputs need."""
+    """Inertias that stay with the plan, and arrays for those that are inputs."""
     by_name = {one.name: one.rows for one in chosen}
     inertial = [name for name in by_name if name in INERTIAL]
     moved = by_name.get("joint_position", ())
@@ -398,7 +398,7 @@ def _refuse_coal(robot: Model, tree: Tree, shapes: Collection[int], what: str) -
     for k in np.flatnonzero(tree.contact_kind == GIVEN).tolist():
         if {int(tree.contact_first[k]), int(tree.contact_second[k])} & set(shapes):
             raise UnsupportedFeature(
-                f"{robot.contacts[k]} is found by coal, which knows shapes as they are drawn: {what} is an input where "
+                f"{robot.contacts[k]} is found by coal, whose shapes are fixed: {what} can be an input only where "
                 "all of its pairs have kernels"
             )
 

@@ -56,7 +56,7 @@ class RowRanks:
     rank: tuple[int, ...]
     dofs: tuple[tuple[int, ...], ...]
     ends: bool
-    """Whether all rows end at joints: else some say what others say, in every configuration."""
+    """Whether all rows end at joints: else some are redundant in every configuration."""
 
 
 @dataclass(frozen=True)

@@ -77,7 +77,7 @@ RAY_TREE = TREE.extended(
     RAY_INTEGERS,
     {**RAY_FLOATS, "ray_reach": (1,), "ray_miss": (1,)},
 )
-"""A mechanism without constraints, with what rays hit; the rays are those of its first frame."""
+"""A mechanism without constraints, with shapes that rays hit; the rays are those of its first frame."""
 
 
 def solid_kind(solid: Solid | None) -> tuple[int, tuple[float, float, float]]:
@@ -287,7 +287,7 @@ def _wider(boxes: list[Floats]) -> Floats:
     return boxes_wider
 
 
-# What is seen -------------------------------------------------------------------------------------------------------
+# Visible shapes ------------------------------------------------------------------------------------------------------
 
 
 def seen_shapes(model: Model, roles: Iterable[str], exclude: Iterable[str] = ()) -> list[Shape]:

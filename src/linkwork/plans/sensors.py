@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The plan of sensors, beside constraints and actuators.
 
-Interaction forces and subtrees are about *parts*: a moving body, or what of it is outboard of a fixed joint that the
-model has merged, with all that it carries. Matter is where the model has it, not `regrouped`: forces of joints depend
-on that, torques do not.
+Interaction forces and subtrees are those of *parts*: a moving body, or its part outboard of a fixed joint that the
+model has merged, with all bodies that it carries. Inertias are those of the model, not `regrouped`: forces of joints
+depend on that, torques do not.
 """
 
 from __future__ import annotations
@@ -351,7 +351,7 @@ class _SensorTables:
     # Rays -------------------------------------------------------------------------------------------
 
     def _ray_tables(self) -> dict[str, Any]:
-        """Shapes that range finders see, each once, and what these give."""
+        """Shapes that range finders see, each once, and outputs of range finders."""
         seen = [sensed_shapes(self.mechanism, s) if s.type == "rangefinder" else [] for s in self.sensors]
         shapes = {id(shape): shape for each in seen for shape in each}
         number = {key: k for k, key in enumerate(shapes)}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Where a sweep keeps what it needs of few bodies at a time.
+"""Slots of a sweep for the data of few bodies at a time.
 
 A sweep from the root to the leaves needs the velocity of a body until that of its last child is known; one from the
 leaves to the root needs the articulated inertia of a body from its first gain to its elimination. Native code keeps

@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Thresholds of plans: what each is a part of, why it is what it is, and a test of what it decides.
+"""Thresholds of plans: the quantity that each is relative to (*part of*), its reason, and its test.
 
-A plan is made once, in double precision, of numbers that users or files gave: what is below these is rounding.
+A plan is made once, in double precision, of numbers from users or files: differences below these are rounding.
 """
 
 from __future__ import annotations
 
 EQUAL_NUMBERS = 5e-14
-"""Numbers of placements and inertias that differ by less are equal; less than what closed loops may be open by, so that
-equal numbers open none. Part of: the size of the mechanism. Test: tests/closure/test_rounded_loops.py"""
+"""Numbers of placements and inertias that differ by less are equal. It is below the gap of closed loops, so that
+rounding to equal numbers opens none. Part of: the size of the mechanism. Test: tests/closure/test_rounded_loops.py"""
 
 ROUND_OFF = 2e-13
-"""Lesser numbers are zeros, and numbers of rotations that near to 0 or 1 are these: what poses leave that were
-assembled, or composed of many placements. Operation counts do not depend on it then. Part of: the size of the
-mechanism; of rotations, one. Test: tests/compilers/test_trace.py"""
+"""Lesser numbers are zeros, and numbers of rotations that are so close to 0 or 1 are these: rounding of assembled poses
+and of composed placements, on which operation counts must not depend. Part of: the size of the mechanism; of rotations,
+one. Test: tests/compilers/test_trace.py"""
 
 DISTINCT_DIRECTION = 1e-6
 """Directions that are off an axis by more are directions of their own. Part of: the size of the mechanism.
@@ -36,5 +36,5 @@ SAME_PLANE = 1e-7
 Test: tests/contact/test_convex_geometry.py"""
 
 BOX_MARGIN = 1e-6
-"""By how much boxes of a hierarchy are wider than what is in them, so that rounding in single precision loses no hit.
-Part of: the largest coordinate of the solid. Test: tests/quantities/test_rays.py"""
+"""Margin of the boxes of a hierarchy around their contents, so that rounding in single precision loses no hit. Part of:
+the largest coordinate of the solid. Test: tests/quantities/test_rays.py"""

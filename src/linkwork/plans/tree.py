@@ -266,7 +266,7 @@ def regrouped(
     These are the base parameters of system identification. A thin rod along the axis of a revolute joint, of mass
     ``m``, first moment ``(0, 0, b)`` and inertia ``(J, J, 0)``, may be on either side of it; so may a rotational
     inertia at a prismatic joint, and a mass at the center of a spherical one. Torques, accelerations, momenta and
-    energies do not change. Bodies that are ``kept`` keep what they have: their joints are not where the plan has them.
+    energies do not change. Bodies that are ``kept`` keep their inertia: their joints are not where the plan has them.
     """
     mass, mc, I = mass.copy(), mc.copy(), I.copy()
     for i in range(len(mass) - 1, 0, -1):

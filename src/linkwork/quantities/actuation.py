@@ -201,7 +201,7 @@ def next_activations(robot: Model, commands: npt.ArrayLike, act: npt.ArrayLike, 
     for actuator in robot.actuators:
         if actuator.motor is not None and (actuator.motor.integral > 0 or actuator.motor.memory):
             raise UnsupportedFeature(
-                f"next_activations: the integral or the network of actuator '{actuator.name}' depends on where it is: "
+                f"next_activations: the integral or the network of actuator '{actuator.name}' depends on its position: "
                 "use a Stepper, or the activations that steps return",
                 subject=actuator.name,
             )

@@ -61,7 +61,7 @@ class BaseEvaluator:
 
     Args:
         robot: The mechanism.
-        quantity: Name of what is computed.
+        quantity: Name of the result.
         program: Makes the program; called once, when the program is first needed.
         arguments: Keyword arguments that make an equal evaluator of the same class.
         frames: Frames that the quantity is about, or that external wrenches act on.
@@ -193,7 +193,7 @@ class BaseEvaluator:
         | backend         | what runs                                                                                |
         |-----------------|------------------------------------------------------------------------------------------|
         | ``specialized`` | a straight-line program for this robot; compiling takes seconds, once: kept on disk      |
-        | ``native``      | machine code that reads the plan of any robot: what evaluators start with                |
+        | ``native``      | machine code that reads the plan of any robot: the default                               |
         | ``plain``       | the kernel in Python: slow, for debugging                                                |
         | ``cuda``        | straight-line or native code on a GPU of NVIDIA, made at the first call                  |
 
@@ -353,7 +353,7 @@ class BaseEvaluator:
     def evaluate(
         self, *inputs: npt.ArrayLike | None, out: Array | Sequence[Array] | None = None, **parameters: npt.ArrayLike
     ) -> Any:
-        """The call in Python, for anything array-like: what `__call__` does where machine code cannot serve arguments.
+        """The call in Python, for anything array-like: used by `__call__` where machine code cannot serve arguments.
 
         Args:
             inputs: Arrays, in the order of the quantity's inputs; leading axes are batch axes and broadcast.
@@ -445,6 +445,6 @@ class BaseEvaluator:
 def _remade(
     kind: type[BaseEvaluator], arguments: Mapping[str, Any], backend: Backend, parameters: Mapping[str, Any]
 ) -> BaseEvaluator:
-    """An evaluator from what `BaseEvaluator.__reduce__` says of it."""
+    """An evaluator from the result of `BaseEvaluator.__reduce__`."""
     evaluator = kind(**arguments).on(backend)
     return evaluator.with_parameters(**parameters) if parameters else evaluator

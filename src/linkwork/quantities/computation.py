@@ -39,7 +39,7 @@ class Computation(Protocol):
         """Whether states are so few that Jacobians take less time than several programs."""
 
     def results(self, arrays: Sequence[Any], given: Mapping[str, Any], solution: Any) -> list[Array]:
-        """Results, each a new array, of what a call has. ``solution``: what the evaluator returned, where at hand."""
+        """Results of a call, each a new array. ``solution``: the evaluator's result, where known."""
 
     def bind(self, arrays: Sequence[Array], given: Mapping[str, Array], out: Sequence[Array]) -> Callable[[], None]:
         """A call without arguments that reads these arrays and writes others."""

@@ -122,7 +122,7 @@ OF_ROWS = MappingProxyType({"constraint_derivatives": row_tree, "constraint_erro
 OF_TENDONS = ("tendon_length", "tendon_velocity", "tendon_jacobian", "tendon_forces")
 OF_FORCES = ("element_forces", "element_states")
 OF_ACTUATORS = ("actuator_torques", "activations", "gravity_compensation", *OF_TENDONS, *OF_FORCES)
-"""Quantities that depend on what drives a robot, and on its tendons."""
+"""Quantities that depend on actuators and tendons."""
 
 
 REFERENCES: Mapping[str, int] = MappingProxyType({"local": LOCAL, "aligned": ALIGNED, "world": WORLD_ORIGIN})
@@ -135,7 +135,7 @@ class ProgramEvaluator(BaseEvaluator):
 
     Args:
         robot: The mechanism.
-        quantity: Name of what is computed, for messages.
+        quantity: Name of the quantity, for messages.
         algorithm: Kernel and the shapes of its arrays.
         plan: Makes the plan that the algorithm reads, from the robot and the frames.
         frames: Frames that the quantity is about, or that external wrenches act on.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A program on a backend, with the inputs that calls may leave out: what an evaluator runs.
+"""A program on a backend, with the inputs that calls may leave out, which an evaluator runs.
 
 Nothing is computed when an execution is created: held inputs and the runner are made when they are first needed,
 machine code for one state at the first call with one state, code for batches at the first batch.
@@ -23,7 +23,7 @@ from linkwork.quantities.arguments import Array
 T = TypeVar("T")
 
 LOCK = threading.RLock()
-"""Around what is made at first use."""
+"""Lock of objects that are made at first use."""
 
 
 class Source(Protocol):
@@ -94,7 +94,7 @@ class Execution:
         return results[0] if len(results) == 1 else tuple(results)
 
     def prepare(self) -> None:
-        """Make what runs the program now, not at the first call: straight-line code is compiled."""
+        """Prepare the backend now, not at the first call: straight-line code is compiled."""
         with LOCK:
             self._runner = self.runner
 

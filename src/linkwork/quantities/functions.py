@@ -379,7 +379,7 @@ def constraint_error_jacobian(robot: Model, q: npt.ArrayLike, *, out: Array | No
 
 
 def need_mass(robot: Model) -> None:
-    """Raise unless a robot has mass: what has none has no center of mass."""
+    """Raise unless a robot has mass, and so a center of mass."""
     check_robot(robot)
     if robot.mass == 0:
         raise InputError(f"robot '{robot.name}' has no mass: a center of mass needs some")

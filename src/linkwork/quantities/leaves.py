@@ -135,7 +135,7 @@ def moved_too_freely(joints: Sequence[TreeJoint], inertias: Mapping[str, Inertia
 
 
 def _least_inertia(type: Joint, inertia: Inertia, size: float) -> float:
-    """The least inertia that a motion of the joint moves; zero for what is round-off in a robot of this size."""
+    """The least inertia that a motion of the joint moves; zero if it is rounding in a robot of this size."""
     atom = atoms_of(type)[-1]
     about_origin, about_com = inertia.about_origin(), inertia.rotational
     rotational: dict[int, list[tuple[Floats, Floats | None]]] = {
@@ -160,7 +160,7 @@ def planned(robot: Model, quantity: str, program: Callable[[], Program]) -> Prog
 
     Args:
         robot: The mechanism.
-        quantity: Name of what is computed.
+        quantity: Name of the quantity.
         program: Makes the program.
     """
     if quantity in DYNAMICS:

@@ -51,7 +51,7 @@ class ParameterInputs:
                 "or take mass, com and inertia instead"
             )
         if {"mocap", "anchor_position"} <= set(self.names):
-            raise InputError("anchor_position and mocap both say where constraints hold: name one of them")
+            raise InputError("anchor_position and mocap both place constraints: name one of them")
         if len(set(self.names)) < len(self.names):
             raise InputError(f"parameters are named twice: {', '.join(self.names)}")
         self.values: dict[str, Array] = {one.name: _own(robot, one) for one in self.chosen}

@@ -91,7 +91,7 @@ class Product(BaseEvaluator):
         if backend.name == "cuda" and self.computation is not None:
             raise UnsupportedFeature(
                 f"{self.quantity} of '{self.robot.name}' is several programs and a linear system between them: on a "
-                "GPU it is there through lw.torch.function and lw.jax.function, or by method 'cluster'"
+                "GPU use lw.torch.function, lw.jax.function, or method 'cluster'"
             )
 
     @property
@@ -281,7 +281,7 @@ class Product(BaseEvaluator):
         Args:
             arrays: Inputs of the evaluator, then cotangents of results, then tangents of inputs, as the kind needs.
             out: Array to write the result to, or a tuple of as many as there are results; by default new ones.
-            solution: Where the evaluator solves equations, what it returned for these inputs, if it is at hand.
+            solution: Where the evaluator solves equations, its result for these inputs, if known.
             given: By name: inputs that need not be given (``wrenches``, ``target``), cotangents of further results,
                 and tangents of such inputs (``dwrenches``, ``dtarget``).
         """

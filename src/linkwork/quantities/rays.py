@@ -37,7 +37,7 @@ class RayHits(NamedTuple):
     distance: Array
     """In lengths of the direction; where nothing is hit -1, or the reach."""
     normal: Array
-    """Outward unit normal of what is hit, in the world, ``(..., 3)``; zeros where nothing is."""
+    """Outward unit normal at the hit, in the world, ``(..., 3)``; zeros without a hit."""
     shape: Array
     """Number of the shape that is hit, among those of the evaluator; -1 where none is."""
 
@@ -150,7 +150,7 @@ def _check_names(robot: Model, hidden: Sequence[str]) -> None:
     for name in hidden:
         if name not in known:
             raise InputError(
-                f"rays are to leave out '{name}', which is no body of '{robot.name}'{suggest(name, known)}"
+                f"rays should ignore '{name}', which is not a body of '{robot.name}'{suggest(name, known)}"
             )
 
 

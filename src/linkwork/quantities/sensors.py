@@ -57,9 +57,9 @@ class SensorValues(Mapping[str, Array]):
 class Sensors(BaseEvaluator):
     """Sensors of one robot, ready to call: ``sensors(q, v, a)`` are the values of all of them in a row.
 
-    `inputs` says what a call takes: ``q``, and of the others what the chosen sensors need. In this order:
+    `inputs` names the inputs of a call: ``q``, and those of the others that the chosen sensors need, in this order:
 
-    | input               | shape               | what it is                                                          |
+    | input               | shape               | meaning                                                             |
     |---------------------|---------------------|---------------------------------------------------------------------|
     | `q`                 | `(..., nq)`         | configuration                                                       |
     | `v`                 | `(..., nv)`         | joint velocities                                                    |
@@ -200,7 +200,7 @@ def _given(robot: Model, sensors: Sequence[Sensor], wrenches: bool, contacts: bo
 
 
 def _check(robot: Model, sensor: Sensor) -> None:
-    """Raise an error where a robot lacks what a sensor measures."""
+    """Raise an error where a robot lacks the object of a sensor."""
     mesh = _unseen_mesh(robot, sensor)
     if mesh:
         raise InputError(

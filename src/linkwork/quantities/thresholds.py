@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Thresholds of quantities: what each is a part of, why it is what it is, and a test of what it decides."""
+"""Thresholds of quantities: the quantity that each is relative to (*part of*), its reason, and its test."""
 
 from __future__ import annotations
 

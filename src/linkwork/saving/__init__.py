@@ -4,7 +4,7 @@
 Properties that a format lacks are refused by name if they change the dynamics (`errors.CannotSave`), and nothing is
 written; what does not is left out with a warning. Users call `Mechanism.save` and `Mechanism.to_text`.
 
-| file            | what it knows                                                              |
+| file            | contents                                                                   |
 |-----------------|----------------------------------------------------------------------------|
 | report          | what a format cannot say: refused, or left out                             |
 | layout          | frames of bodies in the file, and all else in them                         |

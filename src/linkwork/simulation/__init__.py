@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Motion in time: `simulate` one robot, `rollouts` of many states, steps in minimal coordinates; `Sweep`s of joints.
 
-| module              | what it has                                                                           |
+| module              | contents                                                                              |
 |---------------------|---------------------------------------------------------------------------------------|
 | settings            | how steps are made, as one frozen value                                               |
 | program             | which program a step is: integrator, coordinates, contacts, actuators, controller      |

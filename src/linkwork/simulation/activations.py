@@ -40,7 +40,7 @@ def with_activations(robot: Model, commands: Any, act: Any, dtype: Any) -> Any:
     w = np.zeros(robot.na, dtype) if act is None else np.asarray(act, dtype=dtype)
     for x, width, name in ((u, len(robot.actuators), "commands"), (w, robot.na, "act")):
         if x.shape[-1:] != (width,):
-            raise InputError(f"{name} of shape {x.shape} given, robot '{robot.name}' needs (..., {width})")
+            raise InputError(f"{name} has shape {x.shape}, robot '{robot.name}' needs (..., {width})")
     try:
         lead = np.broadcast_shapes(u.shape[:-1], w.shape[:-1])
     except ValueError:

@@ -183,8 +183,8 @@ class Adjoint:
     Args:
         stepper: The stepper; contacts, loops and actuators included.
         smoothing: Of steps with contacts, in m/s: gradients are those of steps in which contacts are smoothed by about
-            this velocity, where those of hard contacts vanish or say nothing. By default they are those of the steps
-            themselves.
+            this velocity, where those of hard contacts vanish or are uninformative. By default they are those of the
+            steps themselves.
     """
 
     @converted
@@ -198,7 +198,7 @@ class Adjoint:
         self.stepper, self.smoothing = stepper, smoothing
         self._vjp = stepper.vjp
         self.inputs = tuple(self._vjp.inputs)
-        """Names of what gradients are by: q, v, tau, and where there are any, commands, wrenches, parameters."""
+        """Names of the inputs of gradients: q, v, tau, and where there are any, commands, wrenches, parameters."""
 
     def __call__(
         self,
@@ -238,7 +238,7 @@ class Adjoint:
                 raise InputError(f"{name} has shape {x.shape}, needs (steps, ...): its first axis is that of steps")
         lengths = {name: len(x) for name, x in arrays.items() if x is not None}
         if steps is None and not lengths:
-            raise InputError("say how many steps to make: steps=100, or torques of each step, tau (steps, ..., nv)")
+            raise InputError("pass the number of steps: steps=100, or torques of each step, tau (steps, ..., nv)")
         n = next(iter(lengths.values())) if steps is None else count(steps, "steps")
         for name, length in lengths.items():
             if length != n:
@@ -260,7 +260,7 @@ class Adjoint:
         return self.stepper(state.q, state.v, tau, **more, **inputs.of(k))
 
     def backward(self, state: _State, inputs: _Inputs, k: int, y: list[Array], step: StepResult) -> tuple[Array, ...]:
-        """Derivatives by the state before step ``k``, and by what acts in it.
+        """Derivatives by the state before step ``k``, and by its inputs.
 
         Args:
             state: Before it.

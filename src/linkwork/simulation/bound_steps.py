@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Steps bound to arrays: calls without arguments that allocate nothing, for control loops."""
+"""Steps bound to arrays: calls without arguments without allocation, for control loops."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class ContactInputs:
     def __init__(self, robot: Model, tree: Tree, dt: float, solver: SolverSettings, reduced: bool) -> None:
         self.robot, self.tree, self.dt, self.solver, self.reduced = robot, tree, dt, solver, reduced
         self.row = ContactRow(contact_points(robot), robot.nc, int(tree.nboxes), int(tree.na), reduced)
-        """Where rows about contacts have what."""
+        """The layout of rows about contacts."""
         self.given = GivenContacts(robot, within=_near(robot, dt), native=reduced) if tree.ngiven else None
         """Contact points of pairs without kernel code."""
 
@@ -108,7 +108,7 @@ def start_width(layout: ContactRow) -> int:
 
 
 def write_start(layout: ContactRow, row: Array, tolerance: float, start: Array) -> None:
-    """Write what the next step starts from: forces, none where the step before was not solved, and its kind.
+    """Write the warm start of the next step: forces, zero where the step before was not solved, and its kind.
 
     Args:
         layout: Layout of a row.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Contact records of simulations: forces, velocities and gaps of contact points, and the dissipation of friction.
 
-Of each state a row of numbers, with all that is needed to go on from it exactly: the next step starts from its forces.
+One row of numbers for each state, from which a simulation continues exactly: the next step starts from its forces.
 
 | part of a row | numbers   | meaning                                                                       |
 |---------------|-----------|-------------------------------------------------------------------------------|
@@ -400,7 +400,7 @@ def warm_start(row: ContactRow, given: npt.ArrayLike | None) -> Array:
     """The row that a simulation starts from: zeros, or one that was kept.
 
     Args:
-        row: Where rows have what.
+        row: The layout of rows.
         given: A row of an earlier simulation of the same robot.
     """
     if given is None:

@@ -57,7 +57,7 @@ class Controller:
     per_robot: tuple[str, ...]
     """Parameters whose first axis is that of the batch."""
     control: Control
-    """The kernel and the slots of its parameters: what code depends on."""
+    """The kernel and the slots of its parameters, on which code depends."""
 
     __slots__ = ("control", "parameters", "per_robot", "text")
 

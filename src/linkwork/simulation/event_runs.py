@@ -36,15 +36,15 @@ class EventRun:
 
     @property
     def stopped(self) -> bool:
-        """Whether an event was what ended it."""
+        """Whether an event ended it."""
         last = self.occurrences[-1] if self.occurrences else None
         return last is not None and any(event.stop and event.name == last.name for event in self.events)
 
     def roll(self, report: Callable[[float], None] | None = None) -> str:
-        """Make all steps; why the simulation ended early, or nothing.
+        """Make all steps; the reason why the simulation ended early, or None.
 
         Args:
-            report: Is told of progress.
+            report: Called with progress.
         """
         if not self.events:
             recorder = self.run.recorder()

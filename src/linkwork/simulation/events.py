@@ -2,7 +2,7 @@
 """Events of a simulation: zero crossings of functions of time and state, and their actions.
 
 Steps are made one by one, and functions are evaluated after each. Where one changes its sign, the step is repeated with
-shorter lengths until the crossing is known to the tolerance (Illinois' method); the simulation goes on from there. Two
+shorter lengths until the crossing is known to the tolerance (Illinois' method); the simulation continues there. Two
 crossings of one function within a step cancel and are not seen.
 """
 

@@ -36,7 +36,7 @@ KINDS = (".npz", ".parquet", ".csv")
 """Files that are written; the last holds numbers alone, and is not read again."""
 ARRAYS = ("times", "q", "v", "tau", "multipliers")
 WORDS = b"linkwork"
-"""Where a Parquet file keeps what is said about a trajectory."""
+"""Key of a trajectory's metadata in a Parquet file."""
 
 
 def write(path: str | os.PathLike[str], words: dict[str, Any], arrays: Arrays, robot: Model | None) -> Path:
@@ -112,7 +112,7 @@ def _parquet() -> Any:
 
 
 def _table(words: dict[str, Any], arrays: Arrays, robot: Model | None) -> Any:
-    """Columns as Parquet keeps them, with what is said about the trajectory."""
+    """Columns as Parquet keeps them, with the metadata of the trajectory."""
     import pyarrow
 
     shapes = {name: array.shape for name, array in arrays.items()}

@@ -37,7 +37,7 @@ def run(
     project: Project | None = None,
     report: Callable[[float], None] | None = None,
 ) -> str:
-    """Simulate from the first stop to the last, and keep states in the recorder; why it ended early, or nothing."""
+    """Simulate from the first stop to the last, and record states; returns why it ended early, or None."""
     dt = schedule.dt
     for (at, control, record, _), after in pairwise(stops):
         if control and feedback is not None:

@@ -27,7 +27,7 @@ def open_loops(robot: Model, fault: float, where: str) -> LinkworkError:
 
     Args:
         robot: The mechanism.
-        fault: Which cluster, and what is wrong with it.
+        fault: Number of the cluster, and the kind of its fault.
         where: Words for the time, or the state of a batch.
     """
     count = len(clusters_of(constrained_tree(robot, (), LOCAL), enabled_rows(robot)))

@@ -109,10 +109,10 @@ _controlled, _rollout = lru_cache(maxsize=64)(controlled), lru_cache(maxsize=64)
 
 @dataclass(frozen=True, eq=False)
 class StepProgram:
-    """The program of steps of one robot, and what belongs to it."""
+    """The program of steps of one robot, with its settings and inputs."""
 
     source: Model
-    """The robot as it was given."""
+    """The robot of the caller."""
     robot: Model
     """The robot as steps see it: stabilized, with the armature of implicit springs and dampers, and with stops."""
     settings: StepSettings
@@ -159,7 +159,7 @@ class StepProgram:
 
     @cached_property
     def by_slots(self) -> StepProgram:
-        """Itself, or the same steps with all slots of all pairs: what straight-line programs and derivatives are of."""
+        """Itself, or the same steps with all slots of all pairs, for straight-line programs and derivatives."""
         if self.contact is None or not self.contact.reduced:
             return self
         settings, names = replace(self.settings, by_slots=True), cast(ParameterNames, self.parameters.recipe)

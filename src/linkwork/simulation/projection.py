@@ -18,7 +18,7 @@ from linkwork.quantities.motions import row_motions
 from linkwork.quantities.scales import typical_row_units
 
 NEWTON = 5
-"""Iterations of Newton's method, after which `assemble` goes on."""
+"""Iterations of Newton's method, after which `assemble` continues."""
 
 
 class LoopProjection:

@@ -160,7 +160,7 @@ class CompiledSteps:
         every = len(rows) == len(live)
 
         def scattered(x: Array, kept: Array | None = None) -> Array:
-            """Of all robots; NaN where steps failed, or what others are given to keep."""
+            """Of all robots; NaN where steps failed, or where other robots stopped."""
             if every and (kept is not None or good.all()):
                 return x
             full = np.full((len(live), x.shape[1]), np.nan, x.dtype) if kept is None else kept.copy()

@@ -67,8 +67,8 @@ class PythonStepper:
         assert method != "minimal"
         if is_timed(robot):
             raise UnsupportedFeature(
-                f"a constraint or force of '{robot.name}' depends on time, and steps around '{method}' have no clock: "
-                "use method='auto'"
+                f"a constraint or force of '{robot.name}' depends on time, which steps by method '{method}' do "
+                "not support: use method='auto'"
             )
         if settings.solver():
             raise InputError(f"method '{method}' takes no {', '.join(settings.solver())}: these are for compiled steps")
@@ -97,7 +97,7 @@ class PythonStepper:
         self._step = SCHEMES[integrator](dynamics)
 
     def __call__(self, state: State, h: float, time: float = 0.0) -> Attempt:
-        """One step of the time ``h``; NaN where numbers went beyond what floats hold.
+        """One step of the time ``h``; NaN where numbers exceed the range of floats.
 
         Args:
             state: Before it.

@@ -64,9 +64,9 @@ def staged_settings(robot: Model, settings: StepSettings) -> StepSettings:
         settings: Those of the steps.
     """
     if settings.method != "auto":
-        raise InputError(f"method is '{settings.method}'; steps by 'radau' are around method 'auto' alone")
+        raise InputError(f"method is '{settings.method}'; 'radau' needs method 'auto'")
     if settings.touching(robot):
-        raise InputError(f"'{robot.name}' has contacts, and 'radau' has none: use euler, or contact=False")
+        raise InputError(f"'{robot.name}' has contacts, which 'radau' does not support: use euler, or contact=False")
     return replace(settings, integrator="rk4", time_constant=None)
 
 
@@ -74,7 +74,7 @@ class RadauStep:
     """Steps of Radau IIA: a `OneStep`.
 
     Args:
-        stepper: Says what acts; its integrator is ``rk4``, whose stages these are.
+        stepper: Has the forces of a stage; its integrator is ``rk4``.
         wrenches: External wrenches on the frames that it names.
         accuracy: By how much steps may be wrong: Newton's iterations end at a part of it.
     """

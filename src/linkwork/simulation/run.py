@@ -125,7 +125,7 @@ class Run:
 
         Args:
             robot: The mechanism.
-            schedule: When what happens.
+            schedule: Times of steps, controls, records and events.
             start: The state.
         """
         new = replace(self, robot=robot, schedule=schedule, start=start)
@@ -141,11 +141,11 @@ class Run:
         report: Callable[[float], None] | None = None,
         watched: Callable[[Propagate], Propagate] | None = None,
     ) -> str:
-        """Make all steps, and keep states; why it ended early, or nothing.
+        """Make all steps, and keep states; the reason why it ended early, or None.
 
         Args:
             recorder: Keeps the states.
-            report: Is told of progress.
+            report: Called with progress.
             watched: Makes steps that may end before a stop of those that lead there.
         """
         stops, propagate, feedback = self._plan()

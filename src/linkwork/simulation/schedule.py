@@ -2,7 +2,7 @@
 """The schedule of a simulation: steps, controls, records and projections, on one clock.
 
 The clock counts steps of the time ``dt`` from time zero. Controls, records and projections happen at multiples of
-their periods, wherever a simulation starts, so that one that is resumed goes on as it would have. A start or an end
+their periods, wherever a simulation starts, so that a resumed one continues unchanged. A start or an end
 between two ticks of the clock is reached by one shorter step: a simulation ends exactly at its final time.
 """
 
@@ -19,7 +19,7 @@ import numpy.typing as npt
 from linkwork.errors import InputError
 
 FINENESS = 2.0**20
-"""Times are whole numbers of this part of a step, a millionth: what rounding does to them does not make a step."""
+"""Times are whole numbers of this part of a step, a millionth, so that rounding adds no step."""
 
 
 def in_steps(seconds: float, dt: float) -> float:
@@ -77,7 +77,7 @@ class Schedule:
 
     @cached_property
     def _columns(self) -> tuple[npt.NDArray[Any], ...]:
-        """Columns of all stops: the steps of the clock, and what happens there."""
+        """Columns of all stops: the steps of the clock, and the tasks there."""
         first, last = self.ticks
         edges = [self.start, *([float(first), float(last)] if first <= last else []), self.end]
         periods = [every for every in (self.record, self.control, self.project) if every]

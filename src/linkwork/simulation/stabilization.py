@@ -131,7 +131,7 @@ def check_step_parameters(names: Sequence[str], passive: bool, stabilized: bool,
 
 
 def unstabilized(robot: Model) -> Model:
-    """The robot without Baumgarte stabilization: in minimal coordinates there is nothing to stabilize."""
+    """The robot without Baumgarte stabilization: in minimal coordinates no stabilization is needed."""
     return replace(robot, constraints=tuple(replace(c, gains=None, time_constant=None) for c in robot.constraints))
 
 

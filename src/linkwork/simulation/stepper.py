@@ -56,7 +56,7 @@ __all__ = ["INTEGRATORS", "Stepper"]
 class Stepper(BaseEvaluator):
     """Steps in time: ``Stepper(robot)(q, v, tau, steps=10).q``, or ``Stepper(robot)(q, v, commands=u).q``.
 
-    | integrator | what it is                                                                                        |
+    | integrator | meaning                                                                                           |
     |------------|---------------------------------------------------------------------------------------------------|
     | ``euler``  | semi-implicit Euler: velocities, then positions along the new velocities; first order, robust      |
     | ``rk4``    | Runge and Kutta's method, on Lie groups; fourth order                                             |
@@ -96,7 +96,7 @@ class Stepper(BaseEvaluator):
         tolerance: Residual at which a step with contacts is solved, as for `ContactStep`; by default 3e-9.
         max_iterations: The most iterations of a step with contacts, by default 200. Without contacts, the iterations of
             the constraint forces: by default one for ``euler``, three for the others; several have one more where rows
-            are redundant, which takes back what contradicting rows added to forces.
+            are redundant, which removes internal forces of contradicting rows.
         wrenches: Frames that external wrenches act on, as for `ForwardDynamics`.
         parameters: Parameters of the robot that are inputs, further arguments of a call: see `ForwardDynamics`. Stops,
             regularization and settings of contact solvers stay those of the robot's own values.
@@ -144,7 +144,7 @@ class Stepper(BaseEvaluator):
 
     def _set_program(self, planned: StepProgram, threads: int | None) -> None:
         self.planned = planned
-        """Which program steps are, and what belongs to it."""
+        """The program of steps, and its settings."""
         how, inputs = planned.settings, planned.parameters
         arguments = {"robot": planned.source, **how.arguments()}
         name = f"{how.integrator} step"
@@ -202,7 +202,7 @@ class Stepper(BaseEvaluator):
 
     @property
     def by_slots(self) -> Stepper:
-        """Itself, or the same steps with all slots of all pairs: what straight-line programs and derivatives are of."""
+        """Itself, or the same steps with all slots of all pairs, for straight-line programs and derivatives."""
         if not self.reduced:
             return self
 
@@ -318,7 +318,7 @@ class Stepper(BaseEvaluator):
             if planned.settings.integrator != "dopri5":
                 further += (held.once if once else held.repeats(count(steps, "steps")),)
             elif steps != 1:
-                raise InputError("dopri5 takes one step at a time: how long the next one is depends on its error")
+                raise InputError("dopri5 takes one step at a time: the length of the next depends on its error")
         results = self.execution.results(q, v, tau, *further)
         if results is None:  # not one state whose arrays fit as they are
             results = self._evaluated((q, v, tau, *further))
@@ -379,7 +379,7 @@ class Stepper(BaseEvaluator):
         """
         settings = () if self.integrator == "dopri5" else (self.held.repeats(count(steps, "steps")),)
         if not settings and steps != 1:
-            raise InputError("dopri5 takes one step at a time: how long the next one is depends on its error")
+            raise InputError("dopri5 takes one step at a time: the length of the next depends on its error")
         torques = self.held.tau if tau is None else tau
         held = self.held(commands, wrenches, act=act)
         inputs = [q, v, torques, *held, *self._parameters(parameters, once=True), *settings]
@@ -446,5 +446,5 @@ class Stepper(BaseEvaluator):
 
 
 def _by_slots(remake: Callable[..., Stepper], arguments: tuple[Any, ...]) -> Stepper:
-    """`Stepper.by_slots` of what was pickled."""
+    """`Stepper.by_slots` of an unpickled stepper."""
     return remake(*arguments).by_slots

@@ -4,7 +4,7 @@
 From one configuration to the next, a predictor goes on along the secant of the last two, and the corrector
 (`closure.assemble`, with the swept joints held) closes the loops from there. Where loops have several branches, the
 secant keeps to the one that it came on, also through the points where branches cross. Steps are halved where the
-corrector fails, or finds something far from what was predicted: that would be another branch.
+corrector fails, or arrives far from the prediction: that would be another branch.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ def simulate(
     Started again from any recorded state (`Trajectory.resume`), it goes on as it did, to the last bit: steps, controls,
     records and projections happen at multiples of ``dt`` on a clock that starts at time zero. Where something stops
     being finite, it ends there and says why: `Trajectory.ended`, and a `SimulationWarning`. An error of the controller
-    is raised, with what was simulated before as its ``trajectory``.
+    is raised, with the simulation until then as its ``trajectory``.
 
     Args:
         robot: The mechanism.

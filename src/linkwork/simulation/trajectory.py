@@ -53,7 +53,7 @@ RESUMED = (
 class Trajectory(Motion):
     """States of a robot over time. Arrays begin with the axis of time; in rollouts the next one is that of the batch.
 
-    A trajectory that ended early says so in `ended`, and holds what was found until then.
+    A trajectory that ended early says so in `ended`, and holds the states until then.
     """
 
     @converted

@@ -25,7 +25,9 @@ class _Entries:
     def __getitem__(self, k: int) -> Any:
         place = range(self._size)[k]
         if place not in self._places:
-            raise InputError(f"a wrench reads {self._name}[{place}], of a joint with several coordinates; it may not")
+            raise InputError(
+                f"a wrench reads {self._name}[{place}], of a joint with several coordinates, needs one with one"
+            )
         return self._places[place]
 
 

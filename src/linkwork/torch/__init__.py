@@ -3,7 +3,7 @@
 
 `function` makes one of any evaluator that has derivatives; `normalize` gives quaternions unit length.
 
-| module              | what it has                                                               |
+| module              | contents                                                                  |
 |---------------------|---------------------------------------------------------------------------|
 | `array_functions`   | evaluators as functions of arrays, with products in coordinates: no torch |
 | `contact_functions` | the same of steps with contacts                                           |

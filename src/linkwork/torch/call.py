@@ -49,7 +49,7 @@ class Source(Protocol):
 
     @property
     def takes_outputs(self) -> bool:
-        """Whether products take what was computed."""
+        """Whether products take the results."""
 
     def call(self, kind: Kind, names: tuple[str, ...], seeded: tuple[str, ...] | None = None) -> Call:
         """The value or a product with certain inputs, and seeds of certain results."""

@@ -55,7 +55,7 @@ class ContactArrayFunction(ArrayFunction):
 
     @property
     def takes_outputs(self) -> bool:
-        """Whether products take what `value` returned: contact forces."""
+        """Whether products take the result of `value`: contact forces."""
         return True
 
     def value(self, inputs: Arrays) -> list[Any]:

@@ -102,7 +102,7 @@ class DeviceFunction(ArrayFunction):
     def _held(
         self, product: Product, options: Sequence[str], directions: Sequence[str], seeds: Sequence[str] | None = None
     ) -> dict[str, Any]:
-        """All inputs of a product by name: tensors of calls, and what the evaluator holds."""
+        """All inputs of a product by name: tensors of calls, and held inputs of the evaluator."""
         inputs: dict[str, Any] = {name: zero for name, zero in product.zeros.items() if name[0] == "d"}
         if product.seeded:
             inputs |= {self.results[0]: product.zeros[f"y_{self.results[0]}"]}

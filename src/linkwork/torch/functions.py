@@ -82,12 +82,12 @@ class Function:
 
     @cached_property
     def shapes(self) -> tuple[Shapes, Shapes, Shapes]:
-        """Shapes of one state: of inputs, of results, and of what else is kept for derivatives."""
+        """Shapes of one state: of inputs, of results, and of arrays that are kept for derivatives."""
         return self.arrays.shapes()
 
     @cached_property
     def takes_outputs(self) -> bool:
-        """Whether products take what was computed."""
+        """Whether products take the results."""
         return self.arrays.takes_outputs
 
     def call(self, kind: Kind, names: tuple[str, ...], seeded: tuple[str, ...] | None = None) -> Call:
@@ -241,7 +241,7 @@ def function(evaluator: Any, by: Sequence[str] | None = None, *, smoothing: floa
     """An evaluator as a function of torch tensors, with derivatives: ``lw.torch.function(fd)(q, v, tau)``.
 
     It can be differentiated by autograd, in forward mode, and by the transforms of `torch.func` (``vmap``, ``jacrev``,
-    ``jacfwd``, ``hessian`` where the evaluator has ``hvp``), and be part of what `torch.compile` compiles. CPU tensors
+    ``jacfwd``, ``hessian`` where the evaluator has ``hvp``), and be part of functions for `torch.compile`. CPU tensors
     are computed with where they are, as NumPy's arrays are; tensors on a CUDA device on that device, in its current
     stream.
 

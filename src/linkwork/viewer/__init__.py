@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Robots and trajectories in the browser, by viser: ``pip install 'linkwork[view]'``. See docs/how-to/seeing.md.
 
-| file      | what it knows                                                     |
+| file      | contents                                                          |
 |-----------|-------------------------------------------------------------------|
 | solids    | shapes as nodes of a scene, mesh files, bones                     |
 | framing   | how large a robot is, where its floor is, where to look from      |

@@ -32,7 +32,7 @@ SETS = 25
 """Sets of lines in a film: one that draws every 25th of its states still has all in step."""
 
 Lines = Mapping[str, Array | None]
-"""Both ends of lines, ``(lines, 2, 3)``, by what they are for, or points; None where nothing is to be seen."""
+"""Both ends of lines, ``(lines, 2, 3)``, by their purpose, or points; None where nothing is visible."""
 
 
 class Between:
@@ -72,7 +72,7 @@ class Between:
         self.nodes[PUSHES] = scene.add_arrows(f"{path}/{PUSHES}", lines, 0.5 * color, visible=False, **head)
 
     def put(self, lines: Lines) -> None:
-        """Change what there is to be seen."""
+        """Change the visible lines and points."""
         for name, node in self.nodes.items():
             points = lines[name]
             self._seen[name] = points is not None

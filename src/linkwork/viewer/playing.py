@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The panel of a trajectory: time, play, step, and what is known of the state."""
+"""The panel of a trajectory: time, play, step, and quantities of the state."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def start_of(robot: Model) -> tuple[Array, str]:
 
 
 def pose_at(robot: Model, q: Array) -> str:
-    """The name of the pose that a configuration is at, up to what closing its loops moves; empty if it is at none."""
+    """The name of the pose of a configuration, up to the motion that closes its loops; empty if there is none."""
     apart = {name: float(robot.distance(q, pose)) for name, pose in robot.poses.items()}
     nearest = min(apart, key=lambda name: apart[name], default="")
     return nearest if nearest and apart[nearest] < SAME_POSE else ""
@@ -132,7 +132,7 @@ class Posing:
 
 
 def _range(joint: TreeJoint, now: float) -> tuple[float, float, float]:
-    """Ends of a slider: limits of the joint, where it has any, and what it is at."""
+    """Ends of a slider: limits of the joint, where it has any, and its value."""
     reach = 1.0 if isinstance(joint.type, Prismatic) else np.pi
     low, high = (float(x[0]) for x in (joint.limits.lower, joint.limits.upper))
     low, high = (low if np.isfinite(low) else -reach), (high if np.isfinite(high) else reach)

@@ -110,7 +110,7 @@ def _color(visual: Any) -> Rgb | None:
 
 
 def corners(solid: Solid, meshes: MeshFiles) -> Array | None:
-    """The corners of the box around a solid, ``(8, 3)``; none around what has no end or was not found."""
+    """The corners of the box around a solid, ``(8, 3)``; none around unbounded solids and missing files."""
     match solid:
         case Box():
             half = np.array(solid.size) / 2

@@ -66,7 +66,7 @@ class Stage:
         """``states (k, nq)`` and ``multipliers (k, nc)`` are those that are seen, or some of them: for sizes.
 
         So are ``contacts``, if there are any; ``touches`` says that there will be. ``strong`` is the force of a long
-        arrow, by default what most forces are smaller than.
+        arrow, by default one that most forces do not exceed.
         """
         self.robot, self.scene = robot, scene
         self.meshes = MeshFiles()
@@ -106,7 +106,7 @@ class Stage:
             self.draw_as("see-through")  # hulls hide what moves in them
         self.move(states[0], multipliers[0], None if contacts is None else contacts.state(0))
 
-    # What there is ------------------------------------------------------------------------------------
+    # Contents -----------------------------------------------------------------------------------------
 
     def _chosen_shapes(self, names: tuple[str, ...]) -> dict[str, tuple[list[Shape], list[Shape]]]:
         """Of each body: the shapes it is drawn with, and those that are drawn on demand."""
@@ -265,7 +265,7 @@ class Stage:
     def _add(self, layer: str, node: Any) -> None:
         self.layers.setdefault(layer, []).append(node)
 
-    # What is shown ------------------------------------------------------------------------------------
+    # Display ------------------------------------------------------------------------------------------
 
     def show(self, layer: str, visible: bool) -> None:
         """Show or hide a layer, or ``"forces"``, ``"contacts"``, ``"friction cones"``."""

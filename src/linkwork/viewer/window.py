@@ -133,7 +133,7 @@ class Viewer:
 
     @property
     def _followed(self) -> Array:
-        """Where what cameras go along with is."""
+        """Position of the body that cameras follow."""
         place: Array = self.stage.places.get(self.follow, self.stage.middle)
         return place
 
@@ -315,7 +315,7 @@ class Viewer:
             action(*arguments)
 
     def _about(self, body: str | None = None) -> str:
-        """A body that was clicked on, the lengths of the scale, and what could not be drawn."""
+        """A body that was clicked on, the lengths of the scale, and shapes that could not be drawn."""
         stage, words = self.stage, []
         if body is not None and body in self.robot.inertias:
             joint = next(j for j in self.robot.joints if j.child == body)

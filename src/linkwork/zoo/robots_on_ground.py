@@ -57,7 +57,7 @@ def on_ground(
         feet: Boxes, capsules and spheres, with placements in the frames of their bodies.
         q: Configuration near which the robot stands, ``(nq,)``; by default the neutral one. Its height does not matter.
         friction: Coefficient of friction.
-        slots: Contact points of each pair; by default what shapes need.
+        slots: Contact points of each pair; by default as many as shapes need.
         name: Of the new mechanism; by default that of the robot with "on the ground".
     """
     feet = items(feet, "feet", "a list of ContactShape")

@@ -94,7 +94,7 @@ def _chain(name: str, links: int, group: int, ratio: float, belt: float, rotor_m
 # Tello --------------------------------------------------------------------------------------------------
 
 REDUCTION = 6.0
-"""A rotor of Tello turns so many times as far as what it drives; that of an elbow `ELBOW_REDUCTION` times."""
+"""A rotor of Tello turns so many times as far as its joint; that of an elbow `ELBOW_REDUCTION` times."""
 ELBOW_REDUCTION = 9.0
 
 HIP_CRANK = 0.080

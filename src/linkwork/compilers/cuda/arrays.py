@@ -382,7 +382,7 @@ class DeviceArray:
         return CUDA, self.device
 
     def __dlpack__(self, *, stream: int | None = None, **options: Any) -> Any:
-        """A capsule of DLPack; the consumer's stream waits for what was computed before."""
+        """A capsule of DLPack; the consumer's stream waits for the work queued before."""
         if stream not in (None, 0, LEGACY_STREAM, -1):
             ordered(_device(self.device), 0, 0 if stream is None else stream)
         return dlpack.capsule(self, self.pointer, self.shape, self.strides, self.dtype, self.device)

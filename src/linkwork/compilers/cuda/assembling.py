@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """From LLVM IR to machine code, several things at a time: texts are written, made PTX of and assembled side by side.
 
-| thread   | what it does                                                                             |
+| thread   | task                                                                                     |
 |----------|------------------------------------------------------------------------------------------|
 | caller's | writes modules                                                                           |
 | LLVM's   | makes PTX of them                                                                        |

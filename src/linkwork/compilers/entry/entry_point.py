@@ -226,7 +226,7 @@ def _refuse_unknown_interpreters() -> None:
         )
     if sys.implementation.name != "cpython" or not layout_holds():
         raise LinkworkError(
-            f"{result} with NumPy {np.__version__} lays out arrays in a way that is not known here: linkwork needs "
+            f"{result} with NumPy {np.__version__} has an unknown memory layout of arrays: linkwork needs "
             "64-bit CPython on a little-endian machine"
         )
 

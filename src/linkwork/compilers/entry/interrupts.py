@@ -103,7 +103,7 @@ class Watch:
         return int(self.words.ctypes.data)
 
     def check(self) -> None:
-        """Raise what ended a loop, if anything did."""
+        """Raise the exception that ended a loop, if there is one."""
         if self._error is not None:
             raise self._error
 

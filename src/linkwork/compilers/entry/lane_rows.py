@@ -92,7 +92,7 @@ def _rows_of_lanes(t: Type, base: str) -> list[str]:
 
 
 def gather(t: Type) -> str:
-    """Rows of some states into lanes: square blocks are transposed, what is left goes number by number."""
+    """Rows of some states into lanes: square blocks are transposed, the remainder goes number by number."""
     lanes = range(t.lanes)
     turned, columns = _transposed(t, "t", [f"%l{lane}" for lane in lanes])
     lines = [

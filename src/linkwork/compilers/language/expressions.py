@@ -269,7 +269,9 @@ class Expressions(Writer):
         else:
             kind = type_of(value[-1])
             if any(type_of(part) != kind for part in value):
-                raise self.error(node, "entries of several types, of which an integer is to choose one")
+                raise self.error(
+                    node, "entries have several types: an index that is not constant needs entries of one type"
+                )
             index, types = self.as_int(node, k), self.unit.llvm_types(kind)
             if self.unit.checked:
                 words = f"index {{first}} is out of range: the tuple has size {len(value)}, in {self.shown(node)}"

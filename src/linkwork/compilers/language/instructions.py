@@ -265,7 +265,7 @@ class Instructions:
     def bind(self, node: ast.AST, name: str, value: Value) -> None:
         """Give a variable a value."""
         if value is None:
-            raise self.error(node, f"{name} gets nothing: the kernel that is called returns no value")
+            raise self.error(node, f"{name} has no value: the kernel that is called returns none")
         if isinstance(value, Table) or self._assigned[name] < 2:
             self._names[name] = value
             return

@@ -27,7 +27,7 @@ class Loops(Expressions):
         raise NotImplementedError
 
     def loop_body(self, statement: ast.For | ast.While, before: dict[str, Any], latch: str) -> None:
-        """The body of a loop, and what names mean after it."""
+        """The body of a loop, and the values of names after it."""
         if statement.orelse:
             raise self.error(statement, "a loop has no else in the kernel language")
         self._loops += 1
@@ -111,7 +111,7 @@ class Loops(Expressions):
                 )
 
     def _dealt(self, first: str, step: int) -> tuple[str, int, Callable[[], None]]:
-        """Of a `prange`: the first iteration of a lane, the step to its next, and what ends the loop.
+        """Of a `prange`: the first iteration of a lane, the step to its next, and the end of the loop.
 
         The lanes of a GPU are at work at the same time; in emulation they are one after the other, the last lane first.
         """

@@ -41,7 +41,7 @@ from linkwork.kernels.scalar import any_below
 STATEMENTS = "assignments, if, for ... in range(...), while, return and calls"
 STATEMENT_ADVICE = {
     "Break": "put the loop into a kernel of its own and return, or use while",
-    "Continue": "put what follows under an if",
+    "Continue": "put the rest under an if",
     "FunctionDef": "define kernels at the top of the file",
     "Import": "import at the top of the file",
     "ImportFrom": "import at the top of the file",
@@ -232,7 +232,7 @@ class Lowering(Loops):
     # Statements -------------------------------------------------------------------------------------------------------
 
     def block(self, body: Sequence[ast.stmt]) -> None:
-        """Statements in order; what follows a return is never reached."""
+        """Statements in order; those after a return are never reached."""
         for statement in body:
             if not self._open:
                 return
@@ -272,7 +272,7 @@ class Lowering(Loops):
         elif isinstance(target, ast.Tuple):
             entries = entries_of(value)
             if entries is None or len(entries) != len(target.elts):
-                raise self.error(target, f"{word(type_of(value))} cannot be taken apart into {len(target.elts)} names")
+                raise self.error(target, f"{word(type_of(value))} cannot be unpacked into {len(target.elts)} names")
             for part, x in zip(target.elts, entries, strict=True):
                 self.assign(part, x)
         elif isinstance(target, ast.Subscript):
@@ -343,12 +343,12 @@ class Lowering(Loops):
         """Branches that only save work change floats alone: integers, and what is run, are those of all states."""
         for node in (inner for part in statement.body for inner in ast.walk(part)):
             if isinstance(node, ast.Return):
-                raise self.error(node, "no return where any_below decides: all states take the same way")
+                raise self.error(node, "no return inside if any_below(...): all states take the same path")
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in self._names:
                 before = self._names[node.id]
                 kind = before.kind if isinstance(before, Slot) else type_of(before)
                 if not isinstance(before, Unset) and not _is_of_floats(kind):
-                    raise self.error(node, f"{node.id} is {word(kind)}, which cannot change where any_below decides")
+                    raise self.error(node, f"{node.id} is {word(kind)}, which cannot change inside if any_below(...)")
 
     def lower_Return(self, statement: ast.Return) -> None:
         """The value of the kernel."""

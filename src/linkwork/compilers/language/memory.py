@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Entries of arrays in LLVM IR: their addresses, loads and stores, and in checked code what makes sure of them."""
+"""Entries of arrays in LLVM IR: their addresses, loads and stores, and guards in checked code."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A module of LLVM IR for kernel code: how values are spelled in it, and what memory is."""
+"""A module of LLVM IR for kernel code: the spelling of values, and the kinds of memory."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ class Lowered:
 
 @dataclass(frozen=True)
 class Foreign:
-    """A function that is not kernel code: its name in LLVM IR, where it is given the context, and what it returns."""
+    """A function that is not kernel code: its name in LLVM IR, whether it takes the context, and its result."""
 
     name: str
     result: Any
 
 
 class Module:
-    """A module of LLVM IR: what is in it so far, and how things are spelled in it."""
+    """A module of LLVM IR: its contents so far, and the spelling of values."""
 
     pointer = "ptr"
     """The type of addresses of arrays and of the context."""
@@ -142,7 +142,7 @@ class Module:
         raise NotImplementedError
 
     def text(self) -> str:
-        """All of it, with what it needs from LLVM."""
+        """The text of the module, with declarations of LLVM's functions."""
         one = list[str]()
         for t in (self.t,) if self._lane is None else (self.t, self._lane.t):
             one += [f"declare {t.name} @llvm.{f}.{t.suffix}({t.name})" for f in ("sqrt", "rint", "fabs")]

@@ -27,7 +27,7 @@ from linkwork.kernels import scalar
 from linkwork.kernels.records import Place, Places, places_of, view_records
 
 FOUR_BYTES = 16
-"""Alignment of four numbers next to each other on a GPU: what its widest loads need."""
+"""Alignment of four consecutive numbers on a GPU, as its widest loads need it."""
 
 
 def _floats(writer: Writer, node: ast.Call, arguments: list[Value], count: int, name: str) -> list[str]:

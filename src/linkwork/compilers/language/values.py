@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The language of kernels: what its values are, where its text is found, and how it complains.
+"""The language of kernels: its values, its source text, and its errors.
 
 Kernel code is Python that handles six kinds of values:
 
-| value    | what it is                                                                | in machine code          |
+| value    | meaning                                                                   | in machine code          |
 |----------|---------------------------------------------------------------------------|--------------------------|
 | `Int`    | an integer: loop counters, sizes, entries of integer arrays               | ``i64``                  |
 | `Bool`   | the outcome of comparing integers                                         | ``i1``                   |
@@ -256,7 +256,7 @@ def word(kind: Any) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """A kernel's syntax tree, where it stands, and what the names outside it mean."""
+    """A kernel's syntax tree, its place in a file, and the values of names outside it."""
 
     function: Callable[..., Any]
     tree: ast.FunctionDef

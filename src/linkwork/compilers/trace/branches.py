@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Branches in straight-line programs that save work: what only one side of `where` needs, and no lane asks for.
+"""Branches in straight-line programs that save work: they skip nodes of one side of `where` that no lane selects.
 
 A program computes both sides of ``where(x, bound, then, otherwise)``. Where many nodes are needed for ``then`` alone,
 by selects of one condition, they are put behind a branch that is taken if ``x < bound`` in any lane. So kernel code of

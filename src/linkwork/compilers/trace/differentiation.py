@@ -50,7 +50,7 @@ Place = tuple[int, int]
 """Number of an input array, and a place in it."""
 
 SEEDS = -1
-"""Number of an array that is no input: what a linear program is transposed by, and never reads."""
+"""Number of an array that is no input: the variable by which a linear program is transposed, never read."""
 
 
 def partials(graph: Graph, i: int) -> list[tuple[int, Any]]:
@@ -162,7 +162,7 @@ def adjoints(graph: Graph, seeds: Iterable[tuple[Symbol, Any]], inputs: Callable
 
     Args:
         graph: The graph of a trace.
-        seeds: Outputs, and what each is multiplied with: symbols or numbers.
+        seeds: Outputs, and the cotangent of each: symbols or numbers.
         inputs: ``inputs(array, place)``: whether to differentiate by an input.
     """
     seeds = list(seeds)

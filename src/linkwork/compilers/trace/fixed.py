@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A trace in which some inputs are numbers that are known: what depends on them alone is computed now.
+"""A trace in which some inputs are known numbers: nodes that depend on these alone are computed now.
 
 The nodes are run once more, on a new graph: constants fold and zeros vanish as they do when kernel code is traced.
 """

@@ -364,7 +364,7 @@ class _Search:
     # Memory between the stages -------------------------------------------------------------------------
 
     def packing(self) -> Packing:
-        """The two stages, and what is stored between them: packs where vectors are aligned, others in their gaps."""
+        """The two stages, and numbers stored between them: packs where vectors are aligned, others in their gaps."""
         graph, carry = self.trace.graph, list[Symbol | None]()
         places: dict[Pack, tuple[int, bool]] = {}
         factors: dict[int, tuple[int, bool]] = {}

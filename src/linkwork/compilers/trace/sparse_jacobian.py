@@ -99,7 +99,7 @@ def _add(result: Vector, x: Mapping[int, Any], factor: Any) -> None:
 
 
 def _selected(graph: Graph, node: Node, then: Vector, otherwise: Vector) -> Vector:
-    """Derivatives of a selection: those of what is selected."""
+    """Derivatives of a selection: those of the selected node."""
     below = Symbol(graph, node[1], False)
     bound = Symbol(graph, node[2], False)
     return {

@@ -148,7 +148,7 @@ def _named(graph: Graph, algorithm: Algorithm, outputs: Sequence[Any]) -> tuple[
 
 
 def _traced_iterations(algorithm: Algorithm, loose: Tree, first: Trace, work: Sequence[Any]) -> Trace:
-    """The first program with what further iterations read of its work arrays, and the programs of those iterations."""
+    """The first program with the work arrays that further iterations read, and the programs of these iterations."""
     places: dict[int, int] = {}
     texts = {"iterate": algorithm.iterate, "refine": algorithm.refine}
     further = {

@@ -77,7 +77,7 @@ def load(place: int) -> bytes:
 
 
 def store(place: int, value: bytes) -> bytes:
-    """Store what ``value`` computes at a place of the memory."""
+    """Store the result of ``value`` at a place of the memory."""
     return _ZERO + value + b"\x39\x03" + unsigned(DOUBLE * place)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Kernels as WebAssembly: the code that native code is made of, through LLVM, for what is no straight line.
+"""Kernels as WebAssembly: the code that native code is made of, through LLVM, for code that is not a straight line.
 
 Code is generic in the robot, as native code is: it reads a *context*, words with the sizes of the mechanism and the
 addresses of its arrays, which are data of the module. So one object, made once and kept in the cache, serves all
@@ -40,7 +40,7 @@ _NO_WATCH = "define internal i64 @poll(ptr %watch) {\n  ret i64 0\n}"
 
 @dataclass(frozen=True)
 class KernelFunction:
-    """A program that is run by its kernels, and what it is called."""
+    """A program that is run by its kernels, and its name."""
 
     name: str
     program: Program
@@ -105,7 +105,7 @@ OUTSIDE: Mapping[str, int] = {"fma": FMA_OF_SUMS}
 
 
 def context_arrays(program: Program) -> tuple[list[int], list[Any], dict[str, int]]:
-    """Sizes of a mechanism, its arrays, and lengths of work arrays by name: what the context is made of, in order.
+    """Sizes of a mechanism, its arrays, and lengths of work arrays by name: the contents of the context, in order.
 
     Args:
         program: The program.

@@ -44,7 +44,7 @@ class Stopping:
 
 @dataclass(frozen=True)
 class WasmFunction:
-    """A program, and what it is called."""
+    """A program, and its name."""
 
     name: str
     trace: Trace
@@ -115,7 +115,7 @@ def wasm_module(
 
 
 class _Memory:
-    """Places of arrays, one after the other, and what they hold at first."""
+    """Places of arrays, one after the other, and their initial values."""
 
     def __init__(self) -> None:
         self.numbers = 0

@@ -58,7 +58,7 @@ class Section:
 
 @dataclass(frozen=True)
 class ObjectFile:
-    """An object: what a linker needs of it."""
+    """An object: the sections that a linker needs."""
 
     types: tuple[bytes, ...]
     imported: tuple[str, ...]

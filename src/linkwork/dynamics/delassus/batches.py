@@ -132,7 +132,7 @@ class Matrix(BaseEvaluator):
         return self.parts(q, np.ones(self.robot.nc))[0]
 
     def parts(self, q: npt.ArrayLike, damping: Array) -> list[Array]:
-        """The matrix, and what the method has computed for the damped inverse."""
+        """The matrix, and arrays of the method for the damped inverse."""
         results = self.runner.evaluate([q, damping], [None] * len(self.runner.outputs))
         if self.method == "pv_osim_fast":
             branches, rows, base = results[:3]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The entry point to Delassus operators: what is made once for a robot."""
+"""The entry point to Delassus operators: plans and programs of a robot."""
 
 from __future__ import annotations
 
@@ -83,19 +83,18 @@ class Delassus:
         self._rows = set(self.robot.constraints)
         if loops and not self.robot.nc:
             raise UnsupportedFeature(
-                f"cluster_efpa makes rows of constraints to the world, and the {robot.nc} rows of '{robot.name}' are "
-                "all of loops, which it takes as closed; pv_osim makes rows of these, rows=[...] "
-                "names others for cluster_efpa"
+                f"cluster_efpa takes rows of constraints to the world, and all {robot.nc} rows of '{robot.name}' are "
+                "of loops, which it holds closed: use pv_osim for these, or name others by rows=[...]"
             )
         if not self.robot.nc:
-            raise UnsupportedFeature(f"robot '{robot.name}' has no enabled constraint to make rows of")
+            raise UnsupportedFeature(f"robot '{robot.name}' has no enabled constraint, and so no rows")
         reason = _refusal(self.robot, method)
         if reason is not None:
             raise UnsupportedFeature(f"{method} cannot serve '{robot.name}': {reason}")
         self.method, self._threads, self._moving = method, thread_count(threads), tuple(moving)
 
     def tree_only(self, what: str) -> None:
-        """Refuse what is not known of a robot whose other loops are closed.
+        """Refuse a feature that is not available for a robot whose other loops are closed.
 
         Args:
             what: The feature that ignores other loops.

@@ -78,7 +78,7 @@ def _is_complex(x: Any) -> bool:
 
 
 class Operator(scipy.sparse.linalg.LinearOperator):  # type: ignore[misc]
-    """SciPy's linear operator whose vectors are checked: what is no vector of its size is an `InputError`."""
+    """SciPy's linear operator with checked arguments: another shape than its own is an `InputError`."""
 
     def matvec(self, x: Any) -> Array:
         """The product with a vector."""

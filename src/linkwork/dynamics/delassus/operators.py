@@ -61,7 +61,7 @@ class DelassusOperator(RowOperator):
         return prepared
 
     def _fresh(self, pool: Pool) -> Prepared:
-        """Work arrays for this operator's frames, nothing computed yet."""
+        """Work arrays for this operator's frames, not yet computed."""
         workspace = pool.take()
         if self._frames is not None:
             pool.put_frames(workspace, *self._frames)
@@ -74,7 +74,7 @@ class DelassusOperator(RowOperator):
         return self._error
 
     def _apply_delassus(self, forces: Array, torques: Array) -> tuple[Array, Array]:
-        """``M^-1 (J' forces + torques)`` and what rows see of it, for one vector or several."""
+        """``y = M^-1 (J' forces + torques)`` and ``J y``, for one vector or several."""
         lead = max(forces.shape[:-1], torques.shape[:-1])
         motion, rows = np.empty((*lead, self.robot.nv)), np.empty((*lead, self.robot.nc))
         if rows.size or motion.size:
@@ -101,7 +101,7 @@ class DelassusOperator(RowOperator):
 
     @property
     def response(self) -> scipy.sparse.linalg.LinearOperator:
-        """``M^-1 J'``, ``(nv, nc)``: how joints accelerate under forces, or what velocities impulses add."""
+        """``M^-1 J'``, ``(nv, nc)``: joint accelerations by forces of rows, or joint velocities by impulses."""
         self._family.tree_only("response")
         still, none = np.zeros(self.robot.nv), np.zeros(self.robot.nc)
         return DerivedOperator(
@@ -143,7 +143,7 @@ class DelassusOperator(RowOperator):
         return diagonal
 
     def preconditioner(self, damping: npt.ArrayLike = 0.0) -> scipy.sparse.linalg.LinearOperator:
-        """The inverse of the `blocks` and a damping: what ``M`` is to SciPy's ``cg`` (a pseudo-inverse if singular).
+        """Inverse of the `blocks` and a damping, a preconditioner ``M`` of SciPy's ``cg`` (pseudo-inverse if singular).
 
         It helps where constraints are independent; where rows are redundant, ``cg`` is faster without.
 
@@ -153,7 +153,7 @@ class DelassusOperator(RowOperator):
         added = real_array(damping, "damping")
         R = np.full(self.robot.nc, float(added)) if added.ndim == 0 else np.asarray(added, dtype=np.float64)
         if R.shape != (self.robot.nc,) or not ((R >= 0) & np.isfinite(R)).all():
-            raise InputError(f"damping needs one number, or {self.robot.nc}, none below zero")
+            raise InputError(f"damping needs one number, or {self.robot.nc}, all >= 0")
         parts = [
             np.linalg.pinv(block + np.diag(R[self.robot.row_slice(name)]), rcond=1e-12, hermitian=True)
             for name, block in self.blocks().items()
@@ -176,7 +176,9 @@ class DelassusOperator(RowOperator):
             if np.linalg.norm(y - value * x) <= tolerance * value:
                 return value
             x = y
-        raise NotConverged(f"the largest eigenvalue was not found in {most} iterations, to {tolerance:g} of itself")
+        raise NotConverged(
+            f"the largest eigenvalue did not converge to a relative error of {tolerance:g} in {most} iterations"
+        )
 
     def default_damping(self) -> float:
         """A damping that makes any set of rows solvable and changes little: a millionth of the largest eigenvalue."""
@@ -212,7 +214,7 @@ class MatrixFree(DelassusOperator):
         return self._apply_delassus(x, self._no_torques)[1]
 
     def bind(self, forces: Array, out: Array) -> Callable[[], None]:
-        """A call without arguments that reads ``forces`` and writes ``D forces``, allocating nothing."""
+        """A call without arguments that reads ``forces`` and writes ``D forces``, without allocation."""
         check_bound(self.robot.nc, forces=forces, out=out)
         call, no_torques, motion = self._prepared.call, self._no_torques, np.empty(self.robot.nv)
 
@@ -327,7 +329,7 @@ class SpringInverse(DampedInverse):
         return forces
 
     def bind(self, accelerations: Array, out: Array) -> Callable[[], None]:
-        """A call without arguments that reads ``accelerations`` and writes forces, allocating nothing."""
+        """A call without arguments that reads ``accelerations`` and writes forces, without allocation."""
         check_bound(self.robot.nc, accelerations=accelerations, out=out)
         call, how, motion, progress = self._prepared.call, self._settings, np.empty(self.robot.nv), np.empty(2)
 

@@ -104,7 +104,7 @@ class ConstrainedDerivatives(BaseEvaluator):
         robot: The mechanism.
         method: The method whose derivatives these are. All exact ones have the same; `pv_soft` has those of rows that
             are as soft as their regularization.
-        regularization: As in `ForwardDynamics`: what forces of redundant rows are weighed by.
+        regularization: As in `ForwardDynamics`: the weights of forces of redundant rows.
         wrenches: Names of the frames that external wrenches act on; they are held in the axes of these frames.
         parameters: Parameters of the robot that are inputs, further arguments of a call: see `ForwardDynamics`.
         threads: Threads that share a large batch; by default as many as there are cores.
@@ -295,9 +295,9 @@ class ConstrainedDerivatives(BaseEvaluator):
     def _warn_if_inexact(self, difference: Array, agrees: float) -> None:
         if (difference > agrees).any():
             warnings.warn(
-                f"forward dynamics of '{self.robot.name}' by {self.method} is off by {difference.max():.2g} of what "
-                "forces do, where rows are dependent up to rounding: derivatives are those of the exact solution, "
-                "which 'kkt' finds",
+                f"forward dynamics of '{self.robot.name}' by {self.method} has a relative error of "
+                f"{difference.max():.2g}, since rows are dependent up to rounding: derivatives are those of the exact "
+                "solution, as by 'kkt'",
                 StateWarning,
                 stacklevel=4,
             )
@@ -305,7 +305,7 @@ class ConstrainedDerivatives(BaseEvaluator):
     def _warn_if_singular(self, q: npt.ArrayLike, result: ConstrainedJacobians) -> None:
         """Warn where rows have a lower rank than in closed configurations nearby: accelerations jump there."""
         robot = self.robot
-        # M da/dtau is a projection on what rows leave free: its trace is the number of degrees of freedom
+        # M da/dtau is a projection on the null space of the rows: its trace is the number of degrees of freedom
         freedom = np.einsum("...ij,...ij->...", mass_matrix(robot, q), result.da_dtau)
         usual, most = robot.nv - usual_rank(robot), float(freedom.max())
         if most < usual + 0.5:
@@ -326,7 +326,7 @@ class ConstrainedDerivatives(BaseEvaluator):
         def verify(arrays: Sequence[Array]) -> None:
             inputs = dict(zip(INPUTS, arrays, strict=False))
             state: dict[str, Array | None] = {name: inputs[name] for name in ("q", "v", "tau")}
-            # what is held is left out: forward dynamics holds the same, and has less to check
+            # held inputs are omitted: forward dynamics holds the same, and has less to check
             state |= {name: None if inputs[name] is held[name] else inputs[name] for name in ("wrenches", "target")}
             outputs = ConstrainedJacobians(*arrays[-len(ConstrainedJacobians._fields) :])
             parameters = dict(zip(self.parameters, arrays[len(INPUTS) :], strict=False))

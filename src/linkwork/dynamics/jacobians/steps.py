@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Derivatives of the state after a step in time by the state before it and by what acts on it."""
+"""Derivatives of the state after a step in time by the state before it and by its inputs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class StepDerivatives:
     v1: Array
     """Joint velocities after it, ``(..., nv)``."""
     dq1_dq: Array
-    """``(..., nv, nv)``, as all of the following: what a change of ``q`` in its tangent space changes ``q1`` by."""
+    """``(..., nv, nv)``, as all of the following: derivative of ``q1`` by ``q``, both in their tangent spaces."""
     dq1_dv: Array
     dq1_dtau: Array
     dv1_dq: Array
@@ -52,7 +52,7 @@ class StepDerivatives:
     def B_commands(self) -> Array:
         """Of the state after the step by commands of the actuators, ``(..., 2 nv, actuators)``."""
         if self.dq1_dcommands is None or self.dv1_dcommands is None:
-            raise InputError("the robot has no actuators whose commands to differentiate by")
+            raise InputError("the robot has no actuators: there are no commands to differentiate by")
         return np.concatenate([self.dq1_dcommands, self.dv1_dcommands], axis=-2)
 
 

@@ -288,7 +288,7 @@ def regressor(inverse: Any) -> Regressor:
     """The evaluator of the regressor of an `InverseDynamics`."""
     if inverse.method != "rnea":
         raise UnsupportedFeature(
-            f"inverse dynamics by '{inverse.method}' has no regressor: it chooses one of many torques that do the "
-            "same; take InverseDynamics(robot, 'rnea'), which knows no constraints"
+            f"inverse dynamics by '{inverse.method}' has no regressor: its torques are one choice of many with the "
+            "same effect; take InverseDynamics(robot, 'rnea'), which ignores constraints"
         )
     return Regressor(inverse.robot)

@@ -26,7 +26,7 @@ class RowDependence(NamedTuple):
     """Linear dependence of the rows of a robot."""
 
     idle: npt.NDArray[np.bool_]
-    """Rows that no joint moves on closed loops, ``(nc,)``: their forces do nothing. Loops in a plane have such rows."""
+    """Rows that no joint moves on closed loops, ``(nc,)``: their forces have no effect; in plane loops."""
     idle_open: npt.NDArray[np.bool_]
     """Those of them that no joint moves on open loops either. Points that are to meet in a plane are moved across it,
     where they are apart, by joints that turn both: those of a floating base, for instance."""

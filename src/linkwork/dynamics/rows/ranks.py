@@ -2,11 +2,11 @@
 """Generic ranks of rows at each joint: how many of the rows that reach a joint it can satisfy. The plan of PV-early
 uses them.
 
-The rows that a joint hands to its parent are those combinations of rows that it does not move (**lqr** Section VIII).
-They depend on the configuration alone, not on inertias: on the Jacobian ``J``, of which a joint's columns are ``K S``.
-So the backward sweep of `kernels.constrained.pv_early` is done here with combinations of the rows of ``J``, at a few
-random configurations, by singular values. A joint moves a row in one of them, or structurally nowhere, as where the
-row's point is on the joint's axis.
+The rows that a joint propagates to its parent are those combinations of rows that it does not move (**lqr** Section
+VIII). They depend on the configuration alone, not on inertias: on the Jacobian ``J``, of which a joint's columns are
+``K S``. So the backward sweep of `kernels.constrained.pv_early` is done here with combinations of the rows of ``J``, at
+a few random configurations, by singular values. A joint moves a row in one of them, or structurally nowhere, as where
+the row's point is on the joint's axis.
 
 | symbol | meaning                                                                      |
 |--------|------------------------------------------------------------------------------|

@@ -115,7 +115,7 @@ def cluster_mass_matrix(tree: Array, w: Array, c: int) -> None:
 
 @kernel
 def couplings_of_body(tree: Array, w: Array, c: int, i: int) -> None:
-    """``M`` and ``F`` of the joint of body ``i`` by its couplings with others, which go on to its parent."""
+    """``M`` and ``F`` of the joint of body ``i`` by its couplings with others, which are then added to its parent."""
     h = tree.parent[i]
     for e in range(tree.coupled_start[i], tree.coupled_start[i] + tree.coupled_count[i]):
         I = w.IAc[tree.coupled_block[e]]
@@ -324,7 +324,7 @@ def cluster_accelerations(tree: Array, w: Array, c: int, qdd: Array) -> None:
 
 @kernel
 def cluster_constraint_forces(tree: Array, w: Array, c: int, qdd: Array, multipliers: Array) -> None:
-    """Multipliers of a cluster's rows from ``M q'' + F' a - u``, what they exert on its dependent joints."""
+    """Multipliers of a cluster's rows from ``M q'' + F' a - u``, their torques on its dependent joints."""
     dep = tree.dep_start[c]
     dep_end = dep + tree.dep_count[c]
     for d in range(dep, dep_end):

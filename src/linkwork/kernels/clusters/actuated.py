@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Inverse dynamics by actuated joints: of all torques that produce the accelerations, those of least norm.
+"""Inverse dynamics by actuated joints: the torques of least norm that produce the accelerations.
 
 With ``G`` of a cluster's explicit constraints (see `clusters`), torques ``tau`` act alike where ``G' tau`` is the same.
 Let ``A`` be the columns of ``G'`` for the actuated degrees of freedom, a row for each independent one, and
@@ -8,17 +8,17 @@ Gram-Schmidt finds it: the longest row ``u`` is taken, with its entry ``y`` of `
 
     t += u y / |u|²;    of every row, with r = u . row / |u|²:    row -= r u,  its b -= r y
 
-until rows are shorter than what is taken for rounding, or for the effect of a constraint error: directions in which a
-mechanism moves only because its loops are a little open. That is a QR factorization of ``A'`` with column pivoting;
-rows are chosen without branches, by blending, so that states in lanes take the same path.
+until rows are shorter than rounding, or than the effect of a constraint error: directions in which a mechanism moves
+only because its loops are slightly open. This is a QR factorization of ``A'`` with column pivoting; rows are chosen
+without branches, by blending, so that states in lanes take the same path.
 
 | symbol   | meaning                                                                           |
 |----------|-----------------------------------------------------------------------------------|
-| Aa       | what is left of ``A``: rows of independent, columns of actuated degrees of freedom |
-| ba       | what is left of ``b``                                                             |
+| Aa       | remainder of ``A``: rows of independent, columns of actuated degrees of freedom   |
+| ba       | remainder of ``b``                                                                |
 | ua       | ``u``, the row that was chosen                                                    |
 | ta       | ``t``, torques of the actuated degrees of freedom                                 |
-| tau_tree | torques of the spanning tree, then of dependent joints what constraints supply     |
+| tau_tree | torques of the spanning tree; then, for dependent joints, torques by constraints   |
 
 Cost: linear in the clusters, cubic in the joints of one.
 """

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Approximate ABA, RNEA and EFPA: the independent tree, with the reflected inertia of dependent joints.
 
-**clusters** Sections II-C to II-E. Bodies of dependent joints are left out but for the rotational inertia that
-independent joints carry of them through their transmission, ``G² I`` on the diagonal of the mass matrix. What of them
-moves as the body that carries them does, such as the mass of a balanced rotor, plans have moved there (`regrouped`).
-Not the dynamics of the robot, but what many controllers and simulators compute. Symbols are those of `clusters`.
+**clusters** Sections II-C to II-E. Bodies of dependent joints are omitted but for their rotational inertia, which
+independent joints accelerate through the transmission: ``G² I`` on the diagonal of the mass matrix. Inertia that moves
+with the body that carries it, such as the mass of a balanced rotor, is part of that body in plans (`regrouped`). This
+approximation is common in controllers and simulators. Symbols are those of `clusters`.
 
 Cost: that of ABA, RNEA or EFPA on the independent joints, and of the explicit constraints.
 """

@@ -52,7 +52,7 @@ def iterate(
 
 @kernel
 def evaluate(tree: Array, w: Array, closed: Array, G: Array, step: Array, completion: Array) -> None:
-    """``G``, the step that closes the loops to first order, and how far they are open."""
+    """``G``, the step that closes the loops to first order, and the gap of the loops."""
     joint_transforms(tree, w, closed)
     constraint_rows(tree, w, closed, w.error)
     for r in range(tree.nc):

@@ -137,9 +137,9 @@ def propagate_by_ancestor(tree: Array, w: Array, s: int) -> None:
 
 @kernel
 def inverse_inertia_block(tree: Array, w: Array, e: int) -> None:
-    """``Omega`` of two sources: ``chi Omega_m`` by the ancestor ``m`` where rows of the first end, and what both share.
+    """``Omega`` of two sources: ``chi Omega_m`` by the ancestor ``m`` where rows of the first end, and shared clusters.
 
-    Clusters that both cross before add ``chi S D^-1 S' chi'`` (Eq. 67).
+    Clusters that both cross before ``m`` add ``chi S D^-1 S' chi'`` (Eq. 67).
     """
     A = w.Omega[e]
     operand = tree.block_operand[e]

@@ -183,7 +183,7 @@ def cluster_forces_to_neighbors(tree: Array, w: Array, c: int) -> None:
 
 @kernel
 def neighbors_on_cluster(tree: Array, w: Array, c: int) -> None:
-    """``u -= C_j a_j``: what the accelerations of its neighbors do to a cluster's joints."""
+    """``u -= C_j a_j``: torques on a cluster's joints by the accelerations of its neighbors."""
     body = tree.member[tree.member_start[c]]
     n = tree.ind_count[c]
     for e in range(tree.neighbor_start[body], tree.neighbor_start[body] + tree.neighbor_count[body]):
@@ -263,7 +263,7 @@ def update_penalties(tree: Array, w: Array, R: Array, multipliers: Array, residu
 
 @kernel
 def cluster_lcaba(tree: Array, w: Array, problem: Problem, result: Result) -> None:
-    """The first iteration: three sweeps. ``progress`` is immense where independent joints do not determine others."""
+    """The first iteration: three sweeps. ``progress`` is huge where independent joints do not determine others."""
     first_forward_sweep(tree, w, problem, result)
     explicit_constraints(tree, w)
     articulate_clusters(tree, w, problem.R)
@@ -296,7 +296,7 @@ def cluster_lcaba(tree: Array, w: Array, problem: Problem, result: Result) -> No
 def cluster_lcaba_iterate(tree: Array, w: Array, problem: Problem, result: Result) -> None:
     """A further iteration, and not the last one (**loops** Algorithm 2): the change from the residual of penalties.
 
-    Clusters that no penalty depends on are left to the last iteration.
+    Clusters that no penalty depends on are computed in the last iteration.
     """
     settings = problem.settings
     before = (1.0 - STAGNATION) * result.progress[0]
@@ -336,7 +336,7 @@ def cluster_lcaba_iterate(tree: Array, w: Array, problem: Problem, result: Resul
 
 @kernel
 def cluster_lcaba_refine(tree: Array, w: Array, problem: Problem, result: Result) -> None:
-    """An iteration with which iterations may end: from all forces, so that it makes up for rounding errors."""
+    """An iteration with which iterations may end: it starts from all forces, and so corrects rounding errors."""
     copy_rows(tree, result.residual, w.error)
     force_residual(tree, w, problem.tau, result.a)
     for d in range(tree.ndep):

@@ -17,11 +17,11 @@ Nonsingularity Assumption, 2005): no rank has to be determined.
 | A           | ``J J' + row_R``, one block for each group of loops that share joints          |
 | l, x        | multipliers; the step                                                          |
 
-Selects repeat the condition of the branch that they are in: straight-line programs have branches by these
-(`compilers.trace.branches`).
+Selects (`where`) repeat the condition of the branch that they are in: straight-line programs derive branches from
+these (`compilers.trace.branches`).
 
-``progress`` is the largest error that is left (zero where an iteration cannot go on), the iterations, the largest
-error, and the number of successive iterations with little decrease.
+``progress`` is the largest remaining error (zero where an iteration cannot continue), the number of iterations, the
+largest error, and the number of successive iterations with little decrease.
 Cost of an iteration: with m rows of a group on d joints, m² d + m³ for each group.
 """
 
@@ -50,7 +50,7 @@ STEP_SIZES = (1.0, 0.5, 0.25, 0.1, 0.03, 0.01, 1e-3)
 MAX_STEP = 1.0
 """Change of a coordinate in one step, in its unit: a radian, or the robot's length."""
 MAX_STALLED = 5.5
-"""and after this many successive ones the iteration ends."""
+"""The iteration ends after more successive steps of little decrease (`LITTLE_CLOSING`) than this."""
 
 
 class Problem(NamedTuple):
@@ -211,7 +211,7 @@ bounded_step = step_within_limits(regularized_step)
 
 @kernel
 def assemble(tree: Array, w: Array, problem: Problem, closed: Array, progress: Array) -> None:
-    """``q`` of unit length where it must be, as it is if its loops are closed, else within its limits; its error."""
+    """``q`` with normalized quaternions, and clipped to its limits unless its loops are closed; its error."""
     row_scale = problem.row_scale
     copy_numbers(problem.q, closed, tree.nq)
     normalize(tree, closed)

@@ -219,8 +219,8 @@ def prox_bbo_iterate(tree: Array, w: Array, problem: Problem, result: Result) ->
 def compare_block_pivots(tree: Array, w: Array, inertia: Array) -> None:
     """Pivots of rows that end at a link, relative to the apparent inverse inertia of each row with all links free.
 
-    A leg that is stretched hardly moves its foot along itself. The pivot of that row is then small, and as small is the
-    diagonal entry of L that `factorize_block` compares it with.
+    A stretched leg hardly moves its foot along itself. The pivot of that row is then small, and so is the diagonal
+    entry of L to which `factorize_block` relates it.
     """
     for i in range(1, tree.n):
         for b in range(tree.block_start[i], tree.block_start[i] + tree.block_count[i]):

@@ -69,8 +69,8 @@ RATES: dict[str, Shape] = {"u": ("n", 3), "beta": ("nc",)}
 def loop_poses(tree: Array, w: Array) -> None:
     """Poses of the bodies in loops, each relative to the root of its loops.
 
-    The third row of a rotation is the cross product of the others: of most bodies on the way to a constraint, programs
-    need one number of it or none, and then leave out the rest.
+    The third row of a rotation is the cross product of the others: for most bodies, straight-line programs need one
+    number of it or none, and omit the rest.
     """
     set_vector((0.0, 0.0, 0.0), w.o[0])
     for j in range(3):

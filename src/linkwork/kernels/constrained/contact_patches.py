@@ -53,7 +53,7 @@ def contact_patches(tree: Array, w: Array) -> None:
 
 @kernel
 def contact_errors(tree: Array, w: Array, error: Array) -> None:
-    """Where the second body has each point, seen from where the first has it, along the axes of its rows."""
+    """Each point on the second body relative to that on the first, along the axes of its rows."""
     for g in range(tree.npatches):
         first = tree.patch_first_pose[g]
         between = rotate_inverse(w.E[first], sub(w.o[tree.patch_second_pose[g]], w.o[first]))

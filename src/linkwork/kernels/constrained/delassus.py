@@ -7,9 +7,9 @@ ABA takes them to the root, and accelerations come back. ``R`` is a damping here
 paper, whose Eq. 4 is ``(R^-1 + D)^-1``: our ``mu = 1 / R`` is the paper's ``R``. The damped inverse is ``mu - mu J (M +
 J' mu J)^-1 J' mu`` (Eq. 8): LCABA solves the modified mass matrix in the middle (Algorithm 4).
 
-Rows of contact points are not made: see `contact_patches`.
+Rows of K of contact points are not formed: see `contact_patches`.
 
-Each operator is split by what its parts depend on: `factorize` and `setup_rows` on q alone, `factorize_damped` on the
+Each operator is split by the inputs of its parts: `factorize` and `setup_rows` on q alone, `factorize_damped` on the
 damping, `apply_delassus` and `solve_damped` on the vector. Run one after the other on the same work arrays, later parts
 can be repeated.
 
@@ -305,9 +305,9 @@ _SOLUTION: dict[str, Shape] = {"motion": ("nv",), "forces": ("nc",), "progress":
 _ERROR: dict[str, Shape] = {"error": ("nc",)}
 
 FACTOR = (*POSE, *CLOSURE, *PATCHES, "V", "D", "L", "Y")
-"""Arrays that `factorize` leaves to others."""
+"""Arrays that `factorize` writes for others."""
 SPRING_FACTOR = (*POSE, *CLOSURE, *PATCHES, "V", "D", "L", "Y", "DSH", "mu")
-"""Arrays that `setup_rows` and `factorize_damped` leave to `solve_damped`."""
+"""Arrays that `setup_rows` and `factorize_damped` write for `solve_damped`."""
 
 DELASSUS = Algorithm("delassus", delassus, _POSE | _FORCES, _MOTION | _ROWS, OPERATOR, DELASSUS_TREE)
 FACTORIZE = Algorithm("delassus_factorize", factorize, _POSE, _ERROR, OPERATOR, DELASSUS_TREE)

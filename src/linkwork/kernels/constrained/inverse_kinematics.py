@@ -24,9 +24,9 @@ penalty ``nu`` above the norm of the multipliers.
 | A           | ``J F J' + R``, one block for each group of rows that share joints                           |
 | l, x        | multipliers; the step                                                                        |
 
-Rows of tasks are those of `tasks`, the posture's distance that of `posture`. ``progress`` is what iterations end by
-(zero where they cannot go on), their number, the largest error by tolerance, and the number of successive iterations
-with little decrease.
+Rows of tasks are those of `tasks`, the posture's distance that of `posture`. ``progress`` is the measure of convergence
+(zero where iterations cannot continue), the number of iterations, the largest error by tolerance, and the number of
+successive iterations with little decrease.
 Cost of an iteration: with m rows of a group on d joints, m² d + m³ for each group.
 """
 
@@ -73,7 +73,7 @@ class Problem(NamedTuple):
     """The inputs of inverse kinematics."""
 
     q: Array
-    """(nq,) where to start."""
+    """(nq,) initial guess."""
     targets: Array
     """(ntasks, 3, 3) rotation of a frame; or, in its first row, position of a frame or of the center of mass."""
     row_scale: Array

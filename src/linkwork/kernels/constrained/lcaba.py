@@ -108,7 +108,7 @@ def coupled_bias_forces(tree: Array, w: Array, tau: Array) -> None:
 
 @kernel
 def coupled_bias_force(tree: Array, w: Array, i: int, tau: Array) -> None:
-    """Link ``i`` of it."""
+    """`coupled_bias_forces` of link ``i``."""
     forces_to_neighbors(tree, w, i, tau)
     articulated_bias_force(tree, w, i, tau)
 
@@ -122,7 +122,7 @@ def coupled_accelerations(tree: Array, w: Array, qdd: Array) -> None:
 
 @kernel
 def coupled_acceleration(tree: Array, w: Array, i: int, qdd: Array) -> None:
-    """Link ``i`` of it."""
+    """`coupled_accelerations` of link ``i``."""
     for e in range(tree.neighbor_start[i], tree.neighbor_start[i] + tree.neighbor_count[i]):
         a = w.a[tree.neighbor_body[e]]
         for k in range(dof_of(tree.kind[i])):
@@ -190,8 +190,8 @@ def lcaba_sweeps(
 def lcaba_sweeps_iterate(tree: Array, w: Array, a: Array, multipliers: Array, residual: Array) -> None:
     """**loops** Algorithm 2 and the multiplier update: the change of accelerations from the residual alone.
 
-    Joints that no row depends on are left to the last iteration, `lcaba_sweeps_refine`; so are residuals of rows that
-    are not enabled. It leaves the forces ``mu residual`` in ``k``.
+    Joints that no row depends on, and residuals of rows that are not enabled, are computed in the last iteration,
+    `lcaba_sweeps_refine`. Afterwards ``k`` is the forces ``mu residual``.
     """
     clear_forces(tree, w, w.qdd0)  # Algorithm 3, line 4
     for k in range(tree.nv):
@@ -214,9 +214,10 @@ def lcaba_sweeps_iterate(tree: Array, w: Array, a: Array, multipliers: Array, re
 
 @kernel
 def start_without_internal_forces(tree: Array, w: Array, iterations: int, multipliers: Array) -> None:
-    """Multipliers for the last of so many ``iterations`` to start from, after `lcaba_sweeps_iterate`.
+    """Multipliers from which the last of ``iterations`` starts, after `lcaba_sweeps_iterate`.
 
-    Without the last one's part of internal forces, ``iterations`` times: as `constrained.remove_internal_forces`.
+    Internal forces that the last one added are subtracted, ``iterations`` times: as
+    `constrained.remove_internal_forces`.
     """
     for r in range(tree.nc):
         multipliers[r] -= float(iterations) * w.k[r]
@@ -261,7 +262,7 @@ def lcaba(tree: Array, w: Array, problem: Problem, result: Result) -> None:
 def lcaba_iterate(tree: Array, w: Array, problem: Problem, result: Result) -> None:
     """A further iteration of **loops** Algorithm 3, the two-sweep Algorithm 2, and not the last one.
 
-    Where the residual stays as it is, the next one is to say whether it is the last.
+    Where the residual stagnates, the next iteration, `lcaba_refine`, decides whether iterations end.
     """
     settings = problem.settings
     before = (1.0 - STAGNATION) * result.progress[0]
@@ -274,7 +275,7 @@ def lcaba_iterate(tree: Array, w: Array, problem: Problem, result: Result) -> No
 
 @kernel
 def lcaba_refine(tree: Array, w: Array, problem: Problem, result: Result) -> None:
-    """An iteration with which iterations may end: it makes up for rounding errors."""
+    """An iteration with which iterations may end: it corrects rounding errors."""
     copy_rows(tree, result.residual, w.error)
     lcaba_sweeps_refine(tree, w, problem.tau, problem.R, result.a, result.multipliers, result.residual)
     result.progress[0] = residual_progress(tree, w, problem.settings, w.error, result.residual)
@@ -290,7 +291,7 @@ def lcaba_refine(tree: Array, w: Array, problem: Problem, result: Result) -> Non
 def next_change(tree: Array, w: Array, result: Result) -> None:
     """The change of accelerations, of all joints, and of multipliers in a further iteration: ``da`` and ``k``.
 
-    Without rounding errors that it would make up for. ``J da`` is in ``error``.
+    Without corrections of rounding errors. ``J da`` is in ``error``.
     """
     clear_forces(tree, w, w.qdd0)
     for k in range(tree.nv):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The factor of LCABA: inertias with the penalties of rows, and couplings of links that are no neighbors in the tree.
+"""The factor of LCABA: inertias with the penalties of rows, and couplings of links that are not adjacent in the tree.
 
 **loops** Section IV, Algorithm 1, lines 6 to 15, without forces: all that depends on the configuration and on R alone.
 `lcaba` solves with it. The inertia ``mu K' K`` of a penalty couples the accelerations of two links; links are

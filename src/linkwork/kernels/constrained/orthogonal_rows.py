@@ -2,28 +2,28 @@
 """Rows of constraints made orthogonal in the metric of the inverse mass matrix: modified Gram-Schmidt.
 
 With ``M^-1 = L^-1 D L^-T`` and ``Jc = J L^-1``, combinations ``E J`` of the rows have a diagonal ``E J M^-1 J' E' = 1 /
-pivot``. What is solved with ``J M^-1 J'`` is solved with these: the inverse is ``X = E' pivot E``, and accelerations of
-rows' forces are ``M^-1 J' X = L^-1 D Q pivot E``. Factors of ``J M^-1 J'`` itself would lose twice as many digits where
-rows are nearly dependent: errors are those of rounding times the condition of the rows, not its square (Bjoerck,
-Numerical Methods for Least Squares Problems, Section 2.4).
+pivot``. They replace a factor of ``J M^-1 J'``, whose inverse is ``X = E' pivot E``; accelerations by forces of rows
+are ``M^-1 J' X = L^-1 D Q pivot E``. Factors of ``J M^-1 J'`` itself would lose twice as many digits where rows are
+nearly dependent: errors are those of rounding times the condition of the rows, not its square (Bjoerck, Numerical
+Methods for Least Squares Problems, Section 2.4).
 
-A pivot that is nothing but rounding is zero: its row depends on rows before it, and its combination ``n``, a row of
-``Z``, has ``n J = 0``. Of all forces the smallest in the metric of the weights R are those with ``E = Z P'``::
+A pivot that is only rounding is zero: its row depends on rows before it, and its combination ``n``, a row of ``Z``, has
+``n J = 0``. The smallest forces in the metric of the weights R are those with ``E = Z P'``::
 
     P = 1 - N' (N R N')^-1 N R,        N: the null combinations in rows
 
-and where right-hand sides contradict each other, ``P'`` takes off by what: X is the pseudoinverse in this metric, the
-limit of proximal iterations with R.
+and where right-hand sides contradict each other, ``P'`` removes the contradiction: X is the pseudoinverse in this
+metric, the limit of proximal iterations with R.
 
 Which pivots count as zero is decided as singular values are (`closure.mobility.rank_cut`): a combination ``z`` of rows
 whose norm is a part ``cut`` of its own, ``|z J| <= cut |z|``, bounds the least singular value by ``cut``. The norm of
-``z`` counts, not that of the row that it began with: where short rows come before long ones, combinations are long, and
-what rounding of numbers in a file leaves of a dependent row is as long as a row. On loops that are open by little, less
-than `ROUNDED`, what is not more than `OPEN` times the gap counts as zero, too. Structurally zero rows have no forces,
-and no part in ``N``.
+``z`` counts, not that of its first row: where short rows come before long ones, combinations are long, and the
+remainder of a dependent row, by rounding of numbers in a file, is as long as a row. On loops that are open by less than
+`ROUNDED`, remainders of at most `OPEN` times the gap count as zero, too. Structurally zero rows have no forces, and no
+part in ``N``.
 
-A row that is left out changes the others by its remainder, and a rank that is a close call may not be that of singular
-values: such factors are marked, ``uncertain``, and solved by singular values instead (`dynamics.jacobians.dense`).
+Omitting a row changes the others by its remainder, and a rank near its threshold may differ from that by singular
+values: such factors are marked ``uncertain``, and singular values are used instead (`dynamics.jacobians.dense`).
 
 | symbol | meaning                                                                            |
 |--------|------------------------------------------------------------------------------------|
@@ -37,7 +37,7 @@ values: such factors are marked, ``uncertain``, and solved by singular values in
 | size   | squared norms of combinations, in units of rows                                    |
 | floor  | squared norms of rows that count as zero                                           |
 | clear  | least squared norm of an independent combination, as a part of its size            |
-| uncertain | square of what left-out rows change in others; in the end, 1 where it is too much  |
+| uncertain | square of the change of others by omitted rows; in the end, 1 where it is too large |
 | part   | pivots that count as zero, as a part of the squared norm of the row                |
 | share  | parts of one orthogonal row in those after it                                      |
 | Cn     | ``N R N'``, and ones on the diagonal of independent rows                           |
@@ -72,8 +72,8 @@ ORTHOGONAL: dict[str, Shape] = {
     "clear": (1,),
 }
 CUTS = 6
-"""Numbers that say what counts as zero: part of a row, rounding of a sum of rows, part of a combination, `OPEN` and
-`ROUNDED` (`closure.thresholds`), and the square of `LEFT_OUT`."""
+"""Thresholds of zero: part of a row, rounding of a sum of rows, part of a combination, `OPEN` and `ROUNDED`
+(`closure.thresholds`), and the square of `LEFT_OUT`."""
 CLEAR = 1e4
 """Independent combinations are longer than those that count as zero by at least the root of this."""
 
@@ -139,7 +139,7 @@ def row_pivot(tree: Array, w: Array, softness: Array, cut: Array, row_scale: Arr
     bound = maximum(maximum(w.part[0] * before, rounding), w.zero[0] * size)
     pivot = where(bound, square, on, 0.0)
     if tree.soft == 0:
-        # rows are made dependent: those that z combines change by |z J| / |z|, each by its part of z
+        # to make the row exactly dependent, the rows that z combines would change by |z J| / |z|, each by its part of z
         changed = where(rounding, square, (square * others) / (size * size), 0.0)
         unclear = where(maximum(rounding, w.zero[0] * size), square, 1.0, changed)
         w.uncertain[0] = maximum(w.uncertain[0], (on - pivot) * where(w.floor[r], before, unclear, 0.0))
@@ -186,7 +186,7 @@ def smallest_forces(tree: Array, w: Array, R: Array) -> None:
             x = (w.null[r] * w.null[s]) * x
             w.Cn[r, s] = x + (1.0 - w.null[r]) if r == s else x
     factorize_ldl(n, w.Cn)
-    for _ in range(2):  # what rounding leaves the first time, where nearly dependent rows stand for redundant ones
+    for _ in range(2):  # twice, since rounding errors are large where nearly dependent rows are taken for redundant
         for r in range(n):
             for s in range(n):
                 x = 0.0
@@ -208,8 +208,8 @@ def orthogonal_rows(
     """``Q``, ``E`` and ``pivot`` of the rows in ``Q``; returns the least pivot, relative to its row. Errors of rows are
     in ``error``.
 
-    Where ``tree.redundant`` is 0, no dependent rows are expected: of states that have some, their part is zero.
-    ``uncertain`` is 1 where the rank is a close call, or rows that are left out are more than rounding.
+    Where ``tree.redundant`` is 0, no dependent rows are expected: where a state has some, their forces are zero.
+    ``uncertain`` is 1 where the rank is near its threshold, or omitted rows are more than rounding.
     """
     begin_rows(tree, w, softness)
     set_zeros(tree, w, cut, row_scale, row_units)
@@ -238,7 +238,7 @@ def marked_pivot(w: Array, least: Scalar) -> Scalar:
 
 @kernel
 def times_combinations(tree: Array, w: Array, least: Scalar, x: Array, y: Array) -> None:
-    """``y = x E`` of a row x, padded with zeros; ``least`` is what `orthogonal_rows` returned."""
+    """``y = x E`` of a row x, padded with zeros; ``least`` is the pivot that `orthogonal_rows` returned."""
     for c in range(0, tree.nrow_columns, LINE):
         z = ZERO
         for s in range(c, tree.nc):

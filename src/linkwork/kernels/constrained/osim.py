@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The Delassus matrix ``D = J M^-1 J'`` (inverse operational-space inertia), made explicitly.
+"""The Delassus matrix ``D = J M^-1 J'`` (inverse operational-space inertia), as an explicit matrix.
 
 | kernel           | how                                                                     | cost            |
 |------------------|-------------------------------------------------------------------------|-----------------|
@@ -142,7 +142,7 @@ def pv_osimr(tree: Array, w: Array, q: Array, matrix: Array) -> None:
     """PV-OSIMr: rows ``K^A`` end at junctions of branches, ``K^A = K_j^A E_j``; unit forces ``E_j`` there go on.
 
     ``L^A`` of all rows, ``E_j`` among them, holds products of rows before junctions. Junctions nearer to the world
-    first, rows that end at j get what ``E_j`` share: ``Lambda = T L^A T'`` with ``T = 1 + K_j^A``.
+    first, rows that end at j take over products of ``E_j``: ``Lambda = T L^A T'`` with ``T = 1 + K_j^A``.
     """
     rows_at(tree, w, q)
     for r in range(tree.nall):

@@ -4,7 +4,7 @@
 | symbol      | meaning                                                                                   |
 |-------------|-------------------------------------------------------------------------------------------|
 | pull        | 1 for coordinates that the posture counts for, 0 for others                               |
-| joint_scale | what coordinates are measured by: one number for the rotation, one for the translation    |
+| joint_scale | units of coordinates: one number for the rotation, one for the translation                |
 | p           | gradient of half the square of the distance, in scaled coordinates                        |
 
 Cost: O(n).
@@ -42,7 +42,7 @@ def rotate_back(q: Array, o: int, x: Vector) -> tuple[Scalar, Scalar, Scalar]:
 
 @kernel
 def posture_difference(tree: Array, w: Array, q: Array, posture: Array, pull: Array, joint_scale: Array) -> Scalar:
-    """``p``, the gradient of half the square of the distance from the posture, and that.
+    """``p``, the gradient of half the square of the distance from the posture; returns the latter.
 
     The distance of two orientations is ``2 sin(angle / 2)``; of free and planar joints, positions and orientations
     count apart.

@@ -79,9 +79,9 @@ class Settings(NamedTuple):
     tolerance: Entry
     """The relative residual at which iterations end."""
     most: Entry
-    """The most iterations; the loop reads it, and the entries before and after it."""
+    """The maximum number of iterations; the loop reads it, and the entries before and after it."""
     rounding: Entry
-    """The relative residual that rounding leaves after one iteration with stiff rows."""
+    """The relative residual by rounding after one iteration with stiff rows."""
     regularization: Entry
     """Regularization of a row of compliance one, as a part of the diagonal of J M⁻¹ Jᵀ."""
     gravity: Entry
@@ -157,9 +157,7 @@ def setup_problem(tree: Array, w: Array, q: Array, v: Array, wrenches: Array, ta
 
 @kernel
 def setup_problem_at(tree: Array, w: Array, q: Array, v: Array, qdd: Array, wrenches: Array, target: Array) -> None:
-    """The problem relative to the motion with these joint accelerations; without the part of joint couplings in
-    ``k``.
-    """
+    """The problem relative to the motion with these joint accelerations; ``k`` lacks the part of joint couplings."""
     init_root(tree, w)
     for i in range(1, tree.n):
         forward_pass(tree, w, i, q, v, qdd)
@@ -198,9 +196,9 @@ def clear_forces(tree: Array, w: Array, joints: Array) -> None:
 def force_residual(tree: Array, w: Array, tau: Array, qdd: Array) -> None:
     """Iterative refinement: bias forces and torques of the accelerations so far, ``f = f0 + I a``, ``tau - I_r qdd``.
 
-    Stiff rows swamp the inertias that they are added to: where the inverse inertia of a row is 1e9 times its
+    Stiff rows dominate the inertias to which they are added: where the inverse inertia of a row is 1e9 times its
     regularization, the factor has seven digits of the dynamics. The iteration corrects the unbalanced force. ``f0`` are
-    the bias forces of ``qdd = 0``, as `setup_problem` left them, ``I_r`` rotor inertias.
+    the bias forces of ``qdd = 0`` by `setup_problem`, ``I_r`` rotor inertias.
     """
     for j in range(6):
         w.a[0, j] = 0.0
@@ -265,9 +263,9 @@ def residual_norm(tree: Array, w: Array, settings: Settings, residual: Array) ->
 def residual_progress(tree: Array, w: Array, settings: Settings, before: Array, residual: Array) -> Scalar:
     """`residual_norm`, or the change of the residual since ``before`` if that is less (**loops** Algorithm 3, line 9).
 
-    The residual of contradictory rows stays as it is, while their multipliers grow, and with these the rounding errors
-    of accelerations. So does that of rows that differ from others by rounded numbers in a file alone, which creep: a
-    change of less than `stagnation` in an iteration, about as large as in the one before, counts as none.
+    The residual of contradictory rows does not fall, while their multipliers grow, and with these the rounding errors
+    of accelerations. The residual of rows that differ from others only by rounded numbers in a file stagnates: a change
+    of less than `stagnation` in an iteration, about as large as in the one before, counts as none.
     """
     least = stagnation(settings)
     inertia = settings.row_inertia
@@ -302,7 +300,7 @@ def relative_gap_squared(settings: Settings, result: Result) -> Scalar:
 
 @kernel
 def relative_change(tree: Array, w: Array, problem: Problem, result: Result) -> Scalar:
-    """Change of the residual in the last iteration as a part of it: ``s^2 / R`` of rows that contradict each other."""
+    """Relative change of the residual in the last iteration: ``s^2 / R`` of rows that contradict each other."""
     square = 0.0
     for r in range(tree.nc):
         y = where(problem.R[r], DISABLED, result.residual[r], 0.0)
@@ -312,7 +310,7 @@ def relative_change(tree: Array, w: Array, problem: Problem, result: Result) -> 
 
 @kernel
 def ends_by_stagnation(settings: Settings, result: Result, change: Scalar) -> Scalar:
-    """One where iterations end because the residual, whose `relative_change` this is, stays as it is; else zero."""
+    """One where iterations end because the residual, whose `relative_change` this is, stagnates; else zero."""
     return where(settings.tolerance, result.progress[0], 0.0, where(change, stagnation(settings), 1.0, 0.0))
 
 
@@ -320,17 +318,17 @@ def ends_by_stagnation(settings: Settings, result: Result, change: Scalar) -> Sc
 def remove_internal_forces(
     tree: Array, w: Array, problem: Problem, force: Array, change: Array, result: Result
 ) -> None:
-    """Where iterations end with rows that contradict each other: what these added to forces and accelerations goes.
+    """Remove internal forces and their accelerations, where iterations end with rows that contradict each other.
 
-    Where loops are open by d, redundant rows have a singular value s of the order of d in place of zero, and ``k`` a
-    part that they contradict each other in. With ``rho = R / (s^2 + R)``, n iterations satisfy ``1 - rho^n`` of it,
-    ``n s^2 / R`` where s is small: each adds the same to the multipliers, an internal force, and to accelerations
-    ``da``. Without n times the last of these ``n (n - 1) / 2 (s^2 / R)^2`` is satisfied. ``force`` is what an iteration
-    added to the multipliers, so that ``M da = J' force`` to rounding, which the residual over R is not; ``change`` is
-    ``J da``.
+    Where loops are open by d, redundant rows have a singular value s of the order of d in place of zero, and ``k`` has
+    a component in which they contradict each other. With ``rho = R / (s^2 + R)``, n iterations satisfy ``1 - rho^n`` of
+    this component, ``n s^2 / R`` where s is small: each adds the same internal force to the multipliers and the same
+    ``da`` to accelerations. If n times the last of these is subtracted, ``n (n - 1) / 2 (s^2 / R)^2`` remains
+    satisfied. ``force`` is the change of the multipliers in an iteration, for which ``M da = J' force`` holds to
+    rounding, unlike for the residual over R; ``change`` is ``J da``.
 
-    If that is no small part of accelerations, or if loops are open by more than drift and such rows do not contradict
-    each other but are weak, iterations have not converged: ``progress`` says so.
+    If the remainder is not a small part of accelerations, or if loops are open by more than drift and such rows are
+    weak rather than contradictory, iterations have not converged, and ``progress`` is larger.
     """
     settings = problem.settings
     along = 0.0

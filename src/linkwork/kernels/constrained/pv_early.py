@@ -4,15 +4,15 @@
 **lqr** Section VIII, for constraints between one moving body or joint and the world, without regularization and without
 iterations. At a joint of one degree of freedom, a Householder reflection (Eqs. 65 and 67) leaves one of the rows on its
 link with ``K S != 0``. The multiplier of that row is eliminated (Eqs. 60 to 63), a rank-one update of the inertia that
-ABA leaves, and the others, with ``K S = 0``, are handed to the parent. Where no rows are left, what remains is ABA.
+ABA computes, and the others, with ``K S = 0``, are propagated to the parent. Links without rows are those of ABA.
 
 The number of rows that end at a joint is known when the plan is made (`plans.pv_early`): the rank of ``K S`` in
 general. Joints that move no row pass all rows on (Remark 8). Joints of several degrees of freedom eliminate as many
 rows as that rank says in one step (Eqs. 57 and 61, with a factor ``L D L'`` in the place of singular values).
 
-In a singular configuration ``K S`` has a lower rank: pivots are watched. Where the least of them costs digits, a
-second kernel brings these back with the same factor (`pv_early_refinement`); where it cannot, a third does it all again
-(`rank_revealing`). Of rows that say the same in every configuration that is the only text.
+In a singular configuration ``K S`` has a lower rank: pivots are monitored. Where the least of them costs digits, a
+second kernel refines the solution with the same factor (`pv_early_refinement`); where that does not suffice, a third
+recomputes it (`rank_revealing`). Rows that are redundant in every configuration are solved by the third alone.
 
 | symbol       | meaning                                                                                 |
 |--------------|-----------------------------------------------------------------------------------------|
@@ -233,7 +233,7 @@ def eliminate_rows(tree: Array, w: Array, i: int, tau: Array) -> None:
 
 @kernel
 def rows_to_parent(tree: Array, w: Array, i: int) -> None:
-    """The rows that are left on link ``i``, as rows on its parent (**lqr** Eqs. 42c and 42d)."""
+    """The remaining rows on link ``i``, as rows on its parent (**lqr** Eqs. 42c and 42d)."""
     for b in range(tree.early_count[i] - tree.early_rank[i]):
         o = tree.early_start[i] + tree.early_rank[i] + b
         e = tree.early_parent[i] + b
@@ -249,7 +249,7 @@ def rows_to_parent(tree: Array, w: Array, i: int) -> None:
 
 @kernel
 def eliminate_link(tree: Array, w: Array, i: int, tau: Array) -> None:
-    """Backward sweep at link ``i``: eliminate rows and the joint, hand the rest to the parent."""
+    """Backward sweep at link ``i``: eliminate rows and the joint, propagate the remaining rows to the parent."""
     n = tree.early_count[i]
     m = tree.early_rank[i]
     h = tree.parent[i]
@@ -380,7 +380,7 @@ def pv_early_iterate(tree: Array, w: Array, problem: Problem, result: Result) ->
 
     ``progress`` is the relative infeasibility of the rows in the end.
     """
-    # of rows that shrink, the first of these iterations starts from zero
+    # after `shrinking`, the first of these iterations starts from zero
     began = 1.5 if tree.early_ends != 0 else 0.5
     count = result.iterations[0]
     progress = result.progress[0]

@@ -2,11 +2,10 @@
 """Iterative refinement of PV-early with the factor of its own sweeps.
 
 A joint that hardly moves the row that ends there makes the links beyond it heavy: ``D B B'`` has the size 1 over the
-pivot, and digits of the inertia below it are lost. Those of the solution are not: what accelerations and multipliers
-leave of the problem, from Newton's and Euler's equations, is solved for with the same factor, and added. The error is
-multiplied by what the first solution is off by, so that one step is enough where that is small, and another follows
-where it is not. Where steps are large the configuration is singular for this order of elimination: `rank_revealing`
-follows.
+pivot, and digits of the inertia below it are lost. Those of the solution are not: the residual of accelerations and
+multipliers, from Newton's and Euler's equations, is solved for with the same factor, and the solution is added. A step
+multiplies the error by the relative error of the first solution: one step suffices where that is small, else another
+follows. Where steps are large the configuration is singular for this order of elimination: `rank_revealing` follows.
 
 The backward sweep passes right-hand sides alone: forces ``f`` and ``k^A`` (**lqr** Eqs. 42b and 42d), through the
 reflections, rows and inertias of `pv_early`; the forward sweep is that of `pv_early`.
@@ -50,7 +49,7 @@ def planned(tree: Array, problem: Problem) -> Scalar:
 
 @kernel
 def watch_pivot(w: Array, pivot: Scalar) -> None:
-    """Remember the least pivot; one that is not finite, as where a link has no mass, counts as zero."""
+    """Update the least pivot; one that is not finite, as where a link has no mass, counts as zero."""
     w.least_pivot[0] = minimum(where(pivot, 1.0 / WEAK_PIVOT, pivot, 0.0), w.least_pivot[0])
 
 
@@ -133,8 +132,8 @@ def refined_right_hand_sides(tree: Array, w: Array, problem: Problem, result: Re
 def refinement_result(tree: Array, w: Array, problem: Problem, result: Result) -> None:
     """``progress`` after a step ``da``: zero where it is small, and where it is not too large for another.
 
-    Rows that are redundant on closed loops have pivots of the square of what loops are open by: `rank_revealing` leaves
-    them out, and so this code must not take them at their word.
+    Rows that are redundant on closed loops have pivots of the square of the gap of the loops: `rank_revealing` omits
+    them, so that a solution with them must not count as converged here.
     """
     count = result.iterations[0]
     size = max_norm(tree.nv, result.a)

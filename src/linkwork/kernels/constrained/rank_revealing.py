@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Early elimination of multipliers that reveals ranks: what PV-early falls back to in singular configurations.
+"""Rank-revealing early elimination of multipliers: the fallback of PV-early in singular configurations.
 
 **lqr** Section VIII, Remarks 7 to 9. At each degree of freedom a Householder reflection (Eqs. 65 and 67) leaves one row
 with ``K S != 0``: that row determines the joint's acceleration, and its multiplier is eliminated. Rows with ``K S = 0``
-are propagated as they are (Remark 8): how many rows are left is not known beforehand, and as many as there may be are
-carried on. So redundant rows and joints with several degrees of freedom need no cases of their own. Rows that reach the
-root have ``K = 0``: ``k`` is zero, or the constraints contradict each other.
+are propagated unchanged (Remark 8): the number of remaining rows is not known beforehand, so that arrays and loops have
+the largest possible one. So redundant rows and joints with several degrees of freedom need no cases of their own. Rows
+that reach the root have ``K = 0``: ``k`` is zero, or the constraints contradict each other.
 
-Digits are lost where a joint hardly moves the row that it has to satisfy. Therefore the code solves for what given
-accelerations and multipliers leave of the problem, from Newton's and Euler's equations, and adds the solution to them:
-from zero this is the problem itself, and once more is one step of iterative refinement.
+Digits are lost where a joint hardly moves the row that it has to satisfy. Therefore the code solves for the residual of
+accelerations and multipliers, from Newton's and Euler's equations, and adds the solution to them: from zero this is the
+problem itself, and once more is one step of iterative refinement.
 
 | symbol        | meaning                                                                                |
 |---------------|----------------------------------------------------------------------------------------|
@@ -21,12 +21,12 @@ from zero this is the problem itself, and once more is one step of iterative ref
 | Uv, Dv        | ``U = H S`` and ``D = S' H S`` (+ armature) of a degree of freedom                     |
 | alpha, Bv     | its acceleration is ``alpha - B a``: by the eliminated row, or as in ABA               |
 | inverse_KS    | 1 over ``K S`` of the eliminated row; 0 where there is none                            |
-| tau, minus_u  | torques that are left; ``-u = S' f - tau``                                             |
+| tau, minus_u  | residual torques; ``-u = S' f - tau``                                                  |
 | lam           | multipliers of stacked rows                                                            |
 | row_norm2     | squared norm of the rows on a link and its descendants, as they were given             |
 | infeasibility | largest ``k`` of a row with ``K = 0``                                                  |
 | least_pivot   | smallest ``(K S)^2 / D`` that is not zero, as a part of the inverse inertia of rows    |
-| rank_tolerance | least squared norm of ``K S`` relative to ``row_norm2``; ``k`` that is no contradiction   |
+| rank_tolerance | least squared norm of ``K S`` relative to ``row_norm2``; ``k`` below which rows agree     |
 | sqrt_inertia  | root of the inertia of each row, which makes rows of different units comparable        |
 
 Cost: O(n + m).
@@ -257,7 +257,7 @@ def rows_to_parent(tree: Array, w: Array, i: int) -> None:
 
 @kernel
 def multipliers_from_parent(tree: Array, w: Array, i: int) -> None:
-    """Multipliers of the rows on link ``i`` that its joint left."""
+    """Multipliers of the rows on link ``i`` that its joint did not eliminate."""
     o = tree.stack_start[i]
     n = tree.stack_count[i]
     for m in range(n):
@@ -370,8 +370,8 @@ def problem_left(tree: Array, w: Array, problem: Problem, result: Result) -> Non
 def set_rank_tolerance(tree: Array, w: Array, problem: Problem, result: Result) -> None:
     """Sets the rank tolerance by the gap of loops that are nearly closed, after `constraint_violation`.
 
-    Rows that are redundant on closed loops are independent by as much as loops are open, and what stabilization asks of
-    them, over that, would be no acceleration of the mechanism. Nor is it a contradiction.
+    Rows that are redundant on closed loops are independent by as much as loops are open. The quotient of Baumgarte's
+    target and that distance would be a spurious acceleration, so that they count as dependent, and as feasible.
     """
     settings = problem.settings
     gap = relative_gap_squared(settings, result)
@@ -385,7 +385,7 @@ def set_rank_tolerance(tree: Array, w: Array, problem: Problem, result: Result) 
 
 @kernel
 def rank_revealing_step(tree: Array, w: Array, problem: Problem, result: Result) -> Scalar:
-    """Add to accelerations and multipliers the solution of what they leave; returns the infeasibility of the rows.
+    """Add to accelerations and multipliers the solution for their residual; returns the infeasibility of the rows.
 
     Rows are scaled by the root of their inertia, so that rows of different units can be compared.
     """
@@ -431,10 +431,10 @@ def rank_revealing_progress(w: Array, infeasibility: Scalar, count: Scalar, resu
 
 @kernel
 def refinement_progress(tree: Array, w: Array, progress: Scalar, count: Scalar, result: Result) -> None:
-    """After a step from what was found before, with such a ``progress``: whether another one is worth it."""
+    """``progress`` after a step from the previous solution: whether another one is worth it."""
     small = REFINED * max_norm(tree.nv, result.a)
     more = where(small, max_norm(tree.nv, w.da), where(count, LAST - 1.5, 1.0, 0.0), 0.0)
     left = where(count, LAST - 0.5, progress - 1.0 + more, progress)  # nothing to refine after the last
     result.progress[0] = left
-    # infeasible rows alone must not ask for more: then the number of iterations is the last
+    # infeasible rows alone must not cause another iteration: then the number of iterations is the last
     result.iterations[0] = where(left - 2.0 * more, UNFINISHED, count + 1.0, ENDED)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Both sides of the equations of constrained dynamics, for accelerations and constraint forces that are given.
+"""Residuals of the equations of constrained dynamics at given accelerations and constraint forces.
 
     tau = M a + c - J' lambda,        rows = J a + dJ/dt v - (Baumgarte's target)
 
@@ -9,7 +9,7 @@ derivatives go neither through factors nor through iterations.
 
 | symbol          | meaning                                                           |
 |-----------------|-------------------------------------------------------------------|
-| a, multipliers  | joint accelerations and constraint forces, as forward dynamics found |
+| a, multipliers  | joint accelerations and constraint forces of forward dynamics     |
 | v1, impulses    | of an impact: joint velocities after it, and its impulses            |
 
 Of an impact with restitution ``e``: ``tau = M (v1 - v) - J' impulses``, ``rows = J v1 + e J v``. Cost: O(n).

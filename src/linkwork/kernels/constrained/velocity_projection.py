@@ -2,14 +2,14 @@
 """The velocity closest to a given one, in kinetic energy, that satisfies the constraints: ``J v = 0``.
 
 With ``M = L' D L`` and ``z = D^1/2 L v`` the kinetic energy is ``z . z / 2``, and rows of ``B = J L^-1 D^-1/2`` are the
-constraints on z: ``z1`` is what is left of z after its parts along the rows. Rows are made orthogonal by modified
-Gram-Schmidt, whose errors are those of rounding times the condition of the rows (Bjoerck, Numerical Methods for Least
-Squares Problems, Section 2.4); z is projected twice, so that ``B z1`` is zero to rounding.
+constraints on z: ``z1`` is z without its components along the rows. Rows are made orthogonal by modified Gram-Schmidt,
+whose errors are those of rounding times the condition of the rows (Bjoerck, Numerical Methods for Least Squares
+Problems, Section 2.4); z is projected twice, so that ``B z1`` is zero to rounding.
 
-A row whose distance from those before it counts as zero (`closure.mobility.rank_cut`) is left out. If that is more than
-rounding of this computation, as where numbers in a file are rounded, no row is to be preferred: the parts of z that
-rows still see, ``e = B z1``, are made as small as the orthogonal rows allow, ``C' C x = C' e``. Where a distance is
-little more than what counts as zero, ``uncertain`` is one: singular values determine which combinations of rows count.
+A row whose distance from those before it counts as zero (`closure.mobility.rank_cut`) is omitted. If that distance is
+more than rounding of this computation, as where numbers in a file are rounded, no row is to be preferred: the residual
+of all rows, ``e = B z1``, is minimized along the orthogonal rows, ``C' C x = C' e``. Where a distance is little more
+than the threshold of zero, ``uncertain`` is one: singular values determine which combinations of rows count.
 
 | symbol    | meaning                                                                              |
 |-----------|--------------------------------------------------------------------------------------|
@@ -40,7 +40,7 @@ from linkwork.plans.aba_derivatives import LINE
 from linkwork.plans.constraint_derivatives import DERIVATIVE_TREE
 
 MARGIN = 10.0
-"""Distances above this many times what counts as zero, and above `CLEAR_DISTANCE`, are no rounding."""
+"""Distances above this many times the threshold of zero, and above `CLEAR_DISTANCE`, are not rounding."""
 
 
 @kernel
@@ -53,7 +53,7 @@ def factorize(tree: Array, w: Array) -> Scalar:
     least = 1.0
     for k in range(tree.nv):
         part = 1.0 / (w.M[k, k] * w.z[k])
-        least = where(part, least, part, least)  # what follows a zero may be no number
+        least = where(part, least, part, least)  # pivots after a zero may be NaN
     return least
 
 
@@ -89,7 +89,7 @@ def rank_cut(tree: Array, w: Array, row_units: Array, settings: Array) -> Scalar
 
 @kernel
 def subtract_row(tree: Array, w: Array, r: int) -> None:
-    """Take the orthogonal row ``r`` off the rows after it, four at a time."""
+    """Subtract the components along orthogonal row ``r`` from the rows after it, four at a time."""
     for c in range(LINE * (r // LINE), tree.nrow_columns, LINE):
         x = ZERO
         for b in range(tree.nbound):
@@ -110,7 +110,7 @@ def subtract_row(tree: Array, w: Array, r: int) -> None:
 def orthogonalize(tree: Array, w: Array, cut: Scalar, weak: Scalar) -> Scalar:
     """Orthogonal rows in ``Q``; returns one where a distance is uncertain, else zero.
 
-    Rows that are left out though their distance is not ``weak`` are uncertain, too.
+    Omitted rows whose distance is not ``weak`` are uncertain, too.
     """
     low = minimum(cut, weak)
     high = maximum(CLEAR_DISTANCE, MARGIN * cut)
@@ -131,7 +131,7 @@ def orthogonalize(tree: Array, w: Array, cut: Scalar, weak: Scalar) -> Scalar:
 
 @kernel
 def project(tree: Array, w: Array) -> None:
-    """Take off ``z`` its parts along the orthogonal rows."""
+    """Subtract from ``z`` its components along the orthogonal rows."""
     for r in range(tree.nc):
         x = 0.0
         for b in range(tree.nbound):
@@ -145,7 +145,7 @@ def project(tree: Array, w: Array) -> None:
 
 @kernel
 def fit_rows(tree: Array, w: Array, row_scale: Array, rank: Scalar) -> None:
-    """Where rows are left out whose distance is more than ``rank``, minimize ``|B z|`` along the orthogonal rows."""
+    """Where omitted rows have a distance of more than ``rank``, minimize ``|B z|`` along the orthogonal rows."""
     rounded = 0.0
     for r in range(tree.nc):
         rounded = maximum(rounded, where(rank, w.distance[r], 1.0 - w.kept[r], 0.0))

@@ -6,7 +6,7 @@ the acceleration ``a`` that forward dynamics gives, ``M da = dtau - dtau_dq dq -
 ``M = L' D L`` (Featherstone, Rigid Body Dynamics Algorithms, Section 6.5) and the inverse of ``L``, which has the same
 sparsity: with ``Y = L^-T dtau_dq``, nonzero for related joints alone as ``dtau_dq`` is, ``da_dq = -L^-1 D^-1 Y`` takes
 for each number as many products as its row and column have ancestors in common. So does ``M^-1 = L^-1 D^-1 L^-T``.
-Columns are handled four at a time: what they need stays in the first-level cache, in lanes as well.
+Columns are handled four at a time, so that their data stays in the first-level cache, in lanes as well.
 
 | symbol | meaning                                                                                   |
 |--------|-------------------------------------------------------------------------------------------|
@@ -121,7 +121,7 @@ def store_line(n: int, X: Array, row: int, l: int, out: Array) -> None:
 def solve_line(tree: Array, w: Array, l: int, k: int, da_dq: Array, da_dv: Array) -> None:
     """Row ``k`` of ``-L^-1 D^-1 Y``, in the columns of line ``l``: two steps of the path at a time.
 
-    Beyond what is related to the line ``Y`` is zero, beyond the end of the path ``LinvD``.
+    ``Y`` is zero beyond the joints related to the line, ``LinvD`` beyond the end of the path.
     """
     path = tree.path[k]
     x = w.LinvD[k]

@@ -13,12 +13,12 @@ for all columns (`common_articulated`)::
 
     qdd'_i = -Y_i . a'_p(i) - Yb_i . Psid_j         a'_i = a'_p(i) + S_i qdd'_i
 
-To the rest of the tree, what is beyond j is the force ``c_j = -(Ia Psidd_j + Ba Psid_j + S_j x* f)`` on the parent,
-with the force f across the joint (Carpentier and Mansard 2018). So ``a'_p(j) = Lambda c_j`` to begin with, and a joint
-k before j has ``qdd'_k = g_k . c``, with the motion ``g_k`` of its body that a torque at k causes, after the force has
-traveled there, ``c_p(i) = c_i - Y_i S_i . c_i``. On another branch it has ``qdd'_k = alpha_k . c``, with the motion
-``alpha_k`` by a torque at k where branches meet. By velocities: ``Psid_Sd_j`` in place of Psidd_j, ``S_j`` of Psid_j,
-no force across the joint. By torques: the force ``-Y_j`` on the parent.
+The bodies beyond j act on the rest of the tree by the force ``c_j = -(Ia Psidd_j + Ba Psid_j + S_j x* f)`` on the
+parent, with the force f across the joint (Carpentier and Mansard 2018). So ``a'_p(j) = Lambda c_j`` at first, and a
+joint k before j has ``qdd'_k = g_k . c``, with the motion ``g_k`` of its body by a unit torque at k, and ``c``
+propagated to it, ``c_p(i) = c_i - Y_i S_i . c_i``. On another branch it has ``qdd'_k = alpha_k . c``, with the motion
+``alpha_k`` by a unit torque at k where branches meet. By velocities: ``Psid_Sd_j`` in place of Psidd_j, ``S_j`` of
+Psid_j, no force across the joint. By torques: the force ``-Y_j`` on the parent.
 
 | symbol   | meaning                                                                                   |
 |----------|-------------------------------------------------------------------------------------------|
@@ -117,9 +117,9 @@ def column_forces(tree: Array, w: Array) -> None:
 
 @kernel
 def torque_motions(tree: Array, w: Array, da_dtau: Array) -> None:
-    """Motion ``g`` of its body that a torque causes, the part of ``M^-1`` in its joint, and the force ``ct``.
+    """Motion ``g`` of its body by a unit torque, the part of ``M^-1`` in its joint, and the force ``ct``.
 
-    The force travels on to the states where the tree branches, for ``alpha``.
+    The force is propagated to the states where the tree branches, for ``alpha``.
     """
     for i in range(1, tree.n):
         last = tree.iv[i] + dof_of(tree.kind[i])
@@ -149,7 +149,7 @@ def torque_motions(tree: Array, w: Array, da_dtau: Array) -> None:
 
 @kernel
 def travel(tree: Array, w: Array, s: int, end: int) -> int:
-    """The force at state ``s`` travels to the state ``end`` before it, which is returned."""
+    """Propagate the force at state ``s`` to the state ``end`` before it, which is returned."""
     t = s
     while t != end:
         u = spatial_dot(w.S[t - 1], w.force)
@@ -300,7 +300,7 @@ def column_dot(a: Array, G: Array, c: int) -> Scalar:
 
 @kernel
 def store_row(tree: Array, w: Array, l: int, k: int, which: int, da_dq: Array, da_dv: Array) -> None:
-    """Row ``k`` of derivatives in those columns of line ``l`` that it has this relation to."""
+    """Row ``k`` of derivatives in those columns of line ``l`` to which it has this relation."""
     if tree.line_relation[k, l] == which:
         store_line(tree.nv, w.Xl, 0, l, da_dq[k])
         store_line(tree.nv, w.Xl, 1, l, da_dv[k])
@@ -322,7 +322,7 @@ def store_symmetric(tree: Array, w: Array, l: int, k: int, which: int, da_dtau: 
             da_dtau[j, k] = w.Xl[2, c]
 
 
-# What coordinates and velocities do beyond their joints ---------------------------------------------------
+# Bodies beyond the joints that move -----------------------------------------------------------------------
 
 
 @kernel

@@ -12,8 +12,8 @@ pseudoinverse in the metric of the regularization, which gives the smallest forc
 All by the sparse factor ``M = L' D L`` (`aba_derivatives`), four columns at a time: with ``Y = L^-T dr``, related ones
 alone, ``y = pivot E (-ds + J L^-1 D^-1 Y)``, ``df = E' y`` and ``da = L^-1 D^-1 (-Y + L^-T J' df)``.
 
-Every exact method has these derivatives: where rows are redundant, accelerations do not depend on how forces share.
-Derivatives of their dependency, which matter on open loops above all, are in `dependent_rows`.
+Every exact method has these derivatives: where rows are redundant, accelerations do not depend on the distribution of
+forces. Derivatives of the null combinations, which matter above all on open loops, are in `dependent_rows`.
 
 | symbol     | meaning                                                                                 |
 |------------|-----------------------------------------------------------------------------------------|
@@ -145,7 +145,7 @@ def subtract_row_motion(tree: Array, w: Array, l: int) -> None:
 
 @kernel
 def add_force_line(tree: Array, w: Array, l: int) -> None:
-    """``Y = D^-1 (-Y + Jc' df)`` in the columns of line ``l``; given rows have fewer entries than ``Q``."""
+    """``Y = D^-1 (-Y + Jc' df)`` in the columns of line ``l``; rows of ``Jc`` have fewer entries than ``Q``."""
     for e in range(tree.line_start[l], tree.line_start[l] + tree.line_count[l]):
         k = tree.line_dof[e]
         set_line(scaled(-w.D[k], line(w.Yq, k)), w.Yq, k)

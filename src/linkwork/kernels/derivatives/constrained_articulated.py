@@ -5,7 +5,7 @@ Computes the results of `constrained_derivatives` in a number of operations that
 the tree is. To the tree, forces f of constraints are wrenches on a few bodies, the *ends* of constraints, and torques
 at coupled joints. With wrenches that move with their bodies, `articulated_derivatives` has the derivative ``da0`` at
 the solution. Wrenches as seen from their bodies change by ``Ye`` (`derivatives.constraint_forces`), torques by ``-B``:
-with ``Pe = M^-1 Je'`` they add ``Pe Ye - M^-1 B``. What rows miss then is made up by forces::
+with ``Pe = M^-1 Je'`` they add ``Pe Ye - M^-1 B``. Changes of forces cancel the remaining residual of rows::
 
     df = E' y,    y = -pivot E (ds + J da0),    da = da0 + W y        by torques: M^-1 - W pivot W'
 

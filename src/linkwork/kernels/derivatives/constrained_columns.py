@@ -124,7 +124,7 @@ class Jacobians(NamedTuple):
 
 
 class AppliedFactor(NamedTuple):
-    """Kernels that make and apply a factor ``M = L' D L``."""
+    """Kernels that compute and apply a factor ``M = L' D L``."""
 
     factorize: Callable[..., None]
     """``(tree, w, problem, a)``: the factor, and the motion without forces of constraints."""
@@ -133,13 +133,13 @@ class AppliedFactor(NamedTuple):
     solve: Callable[..., None]
     """``(tree, w, tau, least, a, f)``: the solution, after `orthogonal_rows`."""
     force_derivatives: Callable[..., None]
-    """``(tree, w, f, da_dtau)``: derivatives of the motion with ``f`` held, but for torques of couplings,"""
+    """``(tree, w, f, da_dtau)``: derivatives of the motion with ``f`` held, but for torques of couplings."""
     coupling_derivatives: Callable[..., None]
-    """``(tree, w, q, least, f)``: and those; what lines need of the factor."""
+    """``(tree, w, q, least, f)``: derivatives of torques of couplings; arrays of the factor that lines need."""
     begin_lines: Callable[..., None]
-    """``(tree, w, da_dtau)``: what is done for all lines before the first."""
+    """``(tree, w, da_dtau)``: before the first line."""
     subtract_row_motion: Callable[..., None]
-    """``(tree, w, l)``: what rows do in the columns of line ``l`` if forces do not change, subtracted from ``u``."""
+    """``(tree, w, l)``: subtract from ``u``, in the columns of line ``l``, accelerations of rows with forces held."""
     add_forces: Callable[..., None]
     """``(tree, w, l)``: changes of forces added to the right-hand sides of line ``l``."""
     acceleration_line: Callable[..., Any]

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Derivatives of the torques of constraint forces, ``J' f`` with ``f`` held, by configuration.
 
-A constraint acts on each of its bodies with a wrench, a sum of ``f K`` over its rows. What the joints do to a wrench
-that is constant in its body's axes is part of the derivatives of inverse dynamics (`rnea_derivatives`, as of all
-external wrenches); here is the rest, how wrenches change as seen from their bodies. Of a pair of frames this depends on
-the relative displacement x of the two bodies alone::
+A constraint acts on each of its bodies with a wrench, a sum of ``f K`` over its rows. Derivatives of the torques of a
+wrench that is constant in its body's axes are part of those of inverse dynamics (`rnea_derivatives`, as for external
+wrenches); this file adds the change of wrenches in the axes of their bodies. For a pair of frames it depends on the
+relative displacement x of the two bodies alone::
 
     y1 = -DF[x]        y2 = DF[x] - x x* F         F: wrench on the second body, DF: its change as seen from the first
 
@@ -62,7 +62,7 @@ def apply_constraint_wrenches(tree: Array, w: Array, multipliers: Array) -> None
 
 @kernel
 def wrench_derivatives(tree: Array, w: Array, multipliers: Array, dr_dq: Array) -> None:
-    """Subtract what changes of the wrenches on bodies do to torques, after `pair_frames`."""
+    """Subtract the derivatives of torques by changes of the wrenches on bodies, after `pair_frames`."""
     for p in range(tree.npairs):
         first = tree.frame_body[tree.pair_first[p]]
         second = tree.frame_body[tree.pair_second[p]]
@@ -77,11 +77,11 @@ def wrench_derivatives(tree: Array, w: Array, multipliers: Array, dr_dq: Array) 
             constant_wrench_derivatives(tree, w, body, at, 1.0, n, f, dr_dq)
 
 
-# Columns of what acts between two bodies --------------------------------------------------------------
+# Columns of forces between two bodies -----------------------------------------------------------------
 
 
 def columns_between(set_changes: Callable[..., None]) -> Callable[..., None]:
-    """A kernel that subtracts what the wrenches of something between two bodies do, a pair or a segment of a tendon.
+    """A kernel that subtracts the derivatives by wrenches between two bodies, of a pair or a segment of a tendon.
 
     ``set_changes(tree, w, p, multipliers, t, u)`` sets ``y1, y2`` of number ``p`` for a relative displacement.
     """
@@ -235,7 +235,7 @@ pair_columns = columns_between(set_wrench_changes)
 
 @kernel
 def center_wrench(tree: Array, w: Array, t: int, multipliers: Array) -> tuple[Triple, Triple]:
-    """``x, f`` of one body of a center of mass, whose wrench ``[x x f; m f]`` keeps its direction f in the world."""
+    """``x, f`` of one body of a center of mass: its wrench ``[x x f; m f]`` has a constant direction f in the world."""
     body = tree.com_body[t]
     f = (0.0, 0.0, 0.0)
     for k in range(tree.com_nrows[t]):
@@ -245,7 +245,7 @@ def center_wrench(tree: Array, w: Array, t: int, multipliers: Array) -> tuple[Tr
 
 @kernel
 def combination_wrench(tree: Array, w: Array, t: int, multipliers: Array) -> tuple[Triple, Triple, Triple]:
-    """Place, moment and force of one row of a linear combination, both of which keep their directions in the world."""
+    """Point, moment and force of one row of a linear combination, both with constant directions in the world."""
     frame = tree.combination_frame[t]
     body = tree.frame_body[frame]
     c = multipliers[tree.combination_row[t]]
@@ -259,7 +259,7 @@ def combination_wrench(tree: Array, w: Array, t: int, multipliers: Array) -> tup
 def constant_wrench_derivatives(
     tree: Array, w: Array, body: int, x: Vector, m: Scalar, n: Vector, f: Vector, dr_dq: Array
 ) -> None:
-    """Of the wrench ``[n + x x f; m f]`` with n, f constant."""
+    """Columns of the wrench ``[n + x x f; m f]`` with n, f constant."""
     i = body
     while i > 0:
         for j in range(tree.iv[i], tree.iv[i] + dof_of(tree.kind[i])):
@@ -305,7 +305,7 @@ def wrench_changes(tree: Array, w: Array, multipliers: Array) -> None:
 
 @kernel
 def pair_wrench_changes(tree: Array, w: Array, p: int, multipliers: Array, body: int, root: int, side: Scalar) -> None:
-    """Of a pair, by the joints from ``root`` to ``body``; ``side`` is 1 for its second body, -1 for its first."""
+    """``Ye`` of a pair by the joints from ``root`` to ``body``; ``side`` is 1 for its second body, -1 for its first."""
     i = body
     while i != root:
         for j in range(tree.iv[i], tree.iv[i] + dof_of(tree.kind[i])):
@@ -319,7 +319,7 @@ def pair_wrench_changes(tree: Array, w: Array, p: int, multipliers: Array, body:
 def constant_wrench_changes(
     tree: Array, w: Array, e: int, body: int, x: Vector, m: Scalar, n: Vector, f: Vector
 ) -> None:
-    """Of the wrench ``[n + x x f; m f]`` on end ``e`` with n, f constant, by the joints before its body."""
+    """``Ye`` of the wrench ``[n + x x f; m f]`` on end ``e`` with n, f constant, by the joints before its body."""
     i = body
     while i > 0:
         for j in range(tree.iv[i], tree.iv[i] + dof_of(tree.kind[i])):

@@ -7,8 +7,8 @@ joints); with the columns of `common_frame`, joint j before the body has::
 
     ds/dq_j = Q . S_j + W . Psid_j + K . Psidd_j        ds/dv_j = W . S_j + K . Psid_Sd_j        J_j = K . S_j
 
-With Baumgarte's gains, s is ``J a + dJ/dt v + kd J v + kp e``: what a solution of constrained dynamics keeps at the
-target. With ``a = 0`` these are derivatives of `constraint_bias`, with ``v = 0`` those of ``J a``.
+With Baumgarte's gains, s is ``J a + dJ/dt v + kd J v + kp e``, which equals the target at a solution of constrained
+dynamics. With ``a = 0`` these are derivatives of `constraint_bias`, with ``v = 0`` those of ``J a``.
 
 | symbol   | meaning                                                             |
 |----------|---------------------------------------------------------------------|
@@ -182,8 +182,8 @@ def combination_velocity_partial(tree: Array, w: Array, t: int) -> None:
 
 @kernel
 def combination_pose_partial(tree: Array, w: Array, t: int) -> None:
-    """``Q`` of the same: of a row that is constant in the body, the world's acceleration changes, which it is relative
-    to."""
+    """``Q`` of the same; a row that is constant in the body is relative to the world's acceleration, which changes in
+    its axes."""
     frame = tree.combination_frame[t]
     i = tree.frame_body[frame]
     m = tree.combination_k[t]

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Newton's matrix of a step with contacts at its solution, factored, for derivatives (`contact_sensitivity`).
 
-Projections are differentiated at the smoothing ``theta``; penalties are bounded (`LEAST_SLACK`), and what that leaves
-out of a force is a part ``E`` of it. The matrix is that of `contact.direction`, but for ``eta``, one number of each
-contact, which a dense system finds exactly.
+Projections are differentiated at the smoothing ``theta``; penalties are bounded (`LEAST_SLACK`), which omits a part
+``E`` of a force. The matrix is that of `contact.direction`, but for ``eta``, one number of each contact, for which a
+dense system is solved.
 
 | symbol       | meaning                                                                                       |
 |--------------|-----------------------------------------------------------------------------------------------|
 | theta        | smoothing of projections at the solution                                                      |
-| contact_E    | part of a force that bounded penalties leave to the next iteration, of scaled forces           |
+| contact_E    | part of a scaled force that bounded penalties omit, and the next iteration adds               |
 | contact_Gz   | ``G`` of scaled forces; ``contact_gz`` its normal column without compliance, ``share`` its part  |
 | contact_p    | force of a unit of ``eta``: ``g``, transposed ``t``; ``contact_o``: ``eta = o . dy``             |
 | eta_Q, eta_R | factors of the system for ``eta``                                                             |
@@ -150,7 +150,7 @@ def subtract_eta_force(tree: Array, w: Array, c: int, s: int, eta: Scalar) -> No
 
 @kernel
 def factorize_eta(tree: Array, w: Array, settings: ContactSettings) -> None:
-    """``Q R`` of ``1 + O J K^-1 J' P``, column by column (Gram and Schmidt); columns that are nothing are skipped."""
+    """``Q R`` of ``1 + O J K^-1 J' P``, column by column (Gram and Schmidt); zero columns are skipped."""
     for s in range(tree.nslots):
         for k in range(tree.nslots):
             w.eta_Q[s, k] = 0.0
@@ -188,7 +188,7 @@ def factorize_eta(tree: Array, w: Array, settings: ContactSettings) -> None:
 
 @kernel
 def solve_eta(tree: Array, w: Array) -> None:
-    """``eta`` for the right-hand side ``eta_r``, which is spent."""
+    """``eta`` for the right-hand side ``eta_r``, which is overwritten."""
     n = tree.nslots
     for s in range(n):
         x = 0.0

@@ -14,13 +14,13 @@ sweeps give ``F_p dp`` and ``F_p' m``; the linear systems are solved here. Of a 
 
     df = -G dy - g eta,  eta = t . dy        and in the transposed system        phi = G u + t eta,  eta = g . u
 
-with the matrix of `contact_linearization`; what its bounded penalties leave out of a force is added in further
+with the matrix of `contact_linearization`; the part of a force that its bounded penalties omit is added in further
 iterations, as for loops.
 
 | symbol       | meaning                                                                                       |
 |--------------|-----------------------------------------------------------------------------------------------|
-| contact_n    | what bounded penalties leave out of the multiplier of ``F2`` in the transposed system            |
-| contact_N    | what the next iteration adds to the force of bounded penalties                                 |
+| contact_n    | part of the multiplier of ``F2`` that bounded penalties omit in the transposed system           |
+| contact_N    | part of the force that bounded penalties omit, and the next iteration adds                     |
 
 Other symbols as in `contact_linearization`. Cost: that of the factor, and of four sweeps of `lcaba` in each iteration.
 """
@@ -86,7 +86,7 @@ class Solution(NamedTuple):
 
 @kernel
 def apply_parts(tree: Array, w: Array, multipliers: Array) -> None:
-    """Forces ``contact_P`` and ``box_P``, and multipliers of loops, beside what is out of balance already."""
+    """Add forces ``contact_P`` and ``box_P`` and multipliers of loops to the unbalanced forces."""
     for c in range(tree.ncontacts):
         for s in range(tree.contact_slot[c], tree.contact_slot[c] + tree.contact_slots[c]):
             apply_contact_force(tree, w, c, s, vector(w.contact_P[s]))
@@ -110,7 +110,7 @@ def subtract_eta_forces(tree: Array, w: Array) -> None:
 
 @kernel
 def improve(tree: Array, w: Array, da: Array, multipliers: Array) -> None:
-    """One solution with bounded penalties of what ``da`` misses; ``contact_P`` and ``box_P`` are forces after it.
+    """One solution with bounded penalties for the residual of ``da``; ``contact_P`` and ``box_P`` are forces after it.
 
     ``contact_N`` and ``box_N`` are forces that it adds to those of bounded penalties.
     """
@@ -140,7 +140,7 @@ def improve(tree: Array, w: Array, da: Array, multipliers: Array) -> None:
 
 @kernel
 def take_change(tree: Array, w: Array, da: Array, multipliers: Array, first: Scalar) -> None:
-    """Accelerations, forces and multipliers after a change; ``first``: one where rows were missed, else zero."""
+    """Accelerations, forces and multipliers after a change; ``first``: one where rows had a residual, else zero."""
     for k in range(tree.nv):
         da[k] += w.da0[k]
     for s in range(tree.nslots):
@@ -168,7 +168,7 @@ def sensitivity_view(
 
 @kernel
 def begin_system(tree: Array, w: Array, system: System, solution: Solution) -> None:
-    """Right-hand sides in place of what the equations have of the state: the system is linear."""
+    """Right-hand sides in place of the equations' terms of the state: the system is linear."""
     for i in range(tree.n):
         for j in range(6):
             w.f0[i, j] = 0.0
@@ -191,7 +191,7 @@ def begin_system(tree: Array, w: Array, system: System, solution: Solution) -> N
 
 @kernel
 def left_out_of_force(tree: Array, w: Array, s: int) -> tuple[Scalar, Scalar, Scalar]:
-    """The part of a contact's force that bounded penalties leave out."""
+    """The part of a contact's force that bounded penalties omit."""
     mu = tree.friction[s]
     n = symmetric_product(w.contact_E[s], scaled_force(mu, vector(w.contact_P[s])))
     c = w.contact_share[s] * n[2]
@@ -204,7 +204,7 @@ def left_out_of_force(tree: Array, w: Array, s: int) -> tuple[Scalar, Scalar, Sc
 
 @kernel
 def left_out_of_multiplier(tree: Array, w: Array, s: int) -> tuple[Scalar, Scalar, Scalar]:
-    """The part of the multiplier of ``F2``, kept in ``contact_n``, that the transposed system leaves out."""
+    """The part of the multiplier of ``F2``, kept in ``contact_n``, that the transposed system omits."""
     mu = tree.friction[s]
     u = w.contact_y[s]
     n = (mu * u[0] + w.contact_n[s, 0], mu * u[1] + w.contact_n[s, 1], u[2] + w.contact_n[s, 2])
@@ -234,7 +234,7 @@ def contact_sensitivity(
     """``F_x x = r``, or ``F_x' x = r`` where ``transposed`` is one, not zero.
 
     ``r = (torque, y, rows, box_y)``: forward minus the rate of `balance`, and rates of ``y``, of rows and of ``y_b``;
-    transposed the gradient by ``a``, and zeros. What is found are rates of accelerations and forces; transposed,
+    transposed the gradient by ``a``, and zeros. The solution is rates of accelerations and forces; transposed,
     multipliers of `balance`, of ``-y``, of rows and of ``-y_b``.
     """
     linearize_solution(tree, w, problem, result, theta)

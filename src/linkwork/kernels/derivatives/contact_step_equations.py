@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The equations of a step with contacts at its solution, and steps of a smoothed problem: what derivatives begin with.
+"""The equations of a step with contacts at its solution, and steps of a smoothed problem, for derivatives.
 
-`CONTACT_EQUATIONS` writes the state after a step and what each equation of `contact_sensitivity` has of the state
-before it, for accelerations and forces that are given: no system is solved, so that sweeps over its trace are short.
+`CONTACT_EQUATIONS` writes the state after a step and the terms of each equation of `contact_sensitivity` that depend on
+the state before it, at given accelerations and forces: no system is solved, so that sweeps over its trace are short.
 
-`SMOOTHED_CONTACTS` solves the step with projections that stay smoothed (``theta``): from the solution of the step
-itself, by Newton's method with the step lengths of `contact_newton`.
+`SMOOTHED_CONTACTS` solves the step with smoothed projections (``theta``), by Newton's method with the step lengths of
+`contact_newton`, from the solution of the step itself.
 
 | symbol  | meaning                                                                        |
 |---------|--------------------------------------------------------------------------------|
@@ -77,7 +77,7 @@ def contact_equations(
 ) -> None:
     """The equations for the accelerations ``result.a`` and the forces of ``result``; the state goes to ``result``.
 
-    ``cells`` are those of height fields that contacts depend on, where they are given (`contact.fields`).
+    ``cells`` are those of height fields that contacts depend on, where passed (`contact.fields`).
     """
     for s in range(tree.ncells):
         for k in range(2):
@@ -116,7 +116,7 @@ def equations_view(
 
 STATE: dict[str, Shape] = {"q1": ("nq",), "v1": ("nv",)}
 EQUATIONS: dict[str, Shape] = {"balance": ("nv",), "y": ("nslots", 3), "rows": ("nc",), "box_y": ("nboxes",)}
-"""Of each equation its part that depends on the state: ``F1``, ``y``, ``F3``, ``y_b`` of `contact_sensitivity`."""
+"""The terms of each equation that depend on the state: ``F1``, ``y``, ``F3``, ``y_b`` of `contact_sensitivity`."""
 
 CONTACT_EQUATIONS = Algorithm(
     "contact_equations",
@@ -204,7 +204,7 @@ DRIVEN_CONTACT_EQUATIONS = Algorithm(
     CONTACT_STEPS_TREE,
     traced=True,
 )
-"""Of steps of a `Stepper`."""
+"""The equations of steps of a `Stepper`."""
 
 
 # The smoothed problem -----------------------------------------------------------------------------------------------
@@ -229,7 +229,7 @@ def smoothed_contacts(
     theta: Scalar,
     progress: Array,
 ) -> None:
-    """The solution of the step itself, to start from, and what it misses of the smoothed equations."""
+    """The solution of the step itself, as initial guess, and its residual of the smoothed equations."""
     copy_numbers(before, flat, tree.nresult)
     result.state[CLOSE] = 0.0  # steps have to reduce the residual
     setup_contact_problem(tree, w, problem, result.reduction[0])
@@ -277,7 +277,7 @@ SMOOTHED_CONTACTS = Algorithm(
     smoothed_contacts_iterate,
     view=smoothed_view,
 )
-"""``most`` are the residual, an acceleration, at which iterations end, and how many there may be."""
+"""``most`` are the residual, an acceleration, at which iterations end, and their maximum number."""
 
 
 # Under stops and actuators ------------------------------------------------------------------------------------------
@@ -287,7 +287,7 @@ DAMPER_INPUTS: dict[str, Shape] = {"commands": ("ncommands",), "passive": ("nv",
 
 
 def with_dampers(algorithm: Algorithm) -> Algorithm:
-    """An algorithm of a step, for a `Stepper`: with the armature of implicit dampers, and what these depend on.
+    """An algorithm of a step, for a `Stepper`: with the armature of implicit dampers and its inputs.
 
     Args:
         algorithm: One whose inputs begin with those of a step.

@@ -167,7 +167,7 @@ def add_adjoint(w: Array, s: int, x: Scalar, d: Scalar, y: Scalar) -> None:
 
 @kernel
 def reverse_product(w: Array, a: int, b: int, x: Scalar, d: Scalar, y: Scalar) -> None:
-    """Of ``a b``, its rate, and its second rate ``add b + 2 ad bd + a bdd``."""
+    """Adjoints of ``a b``, its rate, and its second rate ``add b + 2 ad bd + a bdd``."""
     left = (w.tape[a], w.tape_dot[a], w.tape_ddot[a])
     right = (w.tape[b], w.tape_dot[b], w.tape_ddot[b])
     add_adjoint(w, a, x * right[0] + d * right[1] + y * right[2], d * right[0] + 2.0 * (y * right[1]), y * right[0])
@@ -176,7 +176,7 @@ def reverse_product(w: Array, a: int, b: int, x: Scalar, d: Scalar, y: Scalar) -
 
 @kernel
 def reverse_quotient(w: Array, s: int, a: int, b: int, x: Scalar, d: Scalar, y: Scalar) -> None:
-    """Of ``x = a / b``, its rate ``(ad - x bd) / b``, and its second rate ``(add - 2 xd bd - x bdd) / b``."""
+    """Adjoints of ``x = a / b``, its rate ``(ad - x bd) / b``, and its second rate ``(add - 2 xd bd - x bdd) / b``."""
     inverse = 1.0 / w.tape[b]
     y = y * inverse
     d = (d - 2.0 * (w.tape_dot[b] * y)) * inverse

@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Derivatives of constrained dynamics where rows depend on others: derivatives of the dependency.
+"""Derivatives of constrained dynamics where rows depend on others: derivatives of the null-space projector.
 
-Of rows that depend on others, accelerations are the fit that minimizes ``e' R^-1 e`` of what rows miss, ``e = target -
-J a - dJ/dt v``, and forces the smallest in ``f' R f`` of all that do the same. With ``h = R^-1 e``::
+Where rows depend on others, accelerations minimize ``e' R^-1 e`` of the residual ``e = target - J a - dJ/dt v``, and
+forces are the smallest, in ``f' R f``, that produce these accelerations. With ``h = R^-1 e``::
 
     J' h = 0,        J y = R f,        so that        dJ' h + J' dh = 0,        J dy + dJ y = R df
 
-The first is as if rows were to follow targets that change by ``R T' dJ' h``, with ``T = da_dtarget``; it is nothing
-where rows do not contradict each other. The second adds to the smallest change of forces its part along those that
-cancel, internal forces, which move no joint: ``N' (N R N')^-1 N dJ y``, where ``N`` are the null combinations of
+The first equation has the effect of targets that change by ``R T' dJ' h``, with ``T = da_dtarget``; it is zero where
+rows do not contradict each other. The second adds to the smallest change of forces a component of internal
+(null-space) forces, which accelerate no joint: ``N' (N R N')^-1 N dJ y``, where ``N`` are the null combinations of
 `orthogonal_rows`.
 
 | symbol | meaning                                                                             |
 |--------|-------------------------------------------------------------------------------------|
-| h      | ``R^-1 e = N' (N R N')^-1 N k``: forces that cancel                                 |
+| h      | ``R^-1 e = N' (N R N')^-1 N k``: internal forces                                    |
 | Gh     | ``-d(J' h)/dq``, with h held                                                        |
-| y      | ``T R f``: accelerations that rows have where R f is their target                   |
+| y      | ``T R f``: joint accelerations by the targets R f                                   |
 | xn     | four columns of ``(N R N')^-1 N dJ y``                                              |
 
 Other symbols: `orthogonal_rows`, `constrained_derivatives`. Cost: O(n² m + n m²), with m rows.
@@ -124,7 +124,7 @@ def subtract_fit_derivative(tree: Array, w: Array, q: Array, R: Array, least: Sc
                     set_entries(plus_scaled(entries(w.ds_dq[r], c), enabled(R[r]), x), w.ds_dq[r], c)
 
 
-# Forces: the smallest turn with J -----------------------------------------------------------------------
+# Forces: the smallest ones change with J -----------------------------------------------------------------
 
 
 @kernel

@@ -9,8 +9,8 @@ frame (symbols of motion and inertia: `common_frame`), with joint i at or before
     dtau_j/dq_i = S_j' (B Psid_i + I Psidd_i)                  dtau_j/dv_i = S_j' (B S_i + I Psid_Sd_i)
 
 with the composite inertia ``I``, force ``f`` and ``B = sum (v x* I - I v x + (I v) xbar*)`` of body j; those of one
-joint are of the second kind. ``B`` has a simple form, which the papers do not use: it is zero on linear velocities, and
-the rest is twice ``[tr(N) 1 - N; -[p]x]``, twelve numbers a body.
+joint are of the second kind. ``B`` has a simple form, which the papers do not use: its columns for linear velocities
+are zero, the others are twice ``[tr(N) 1 - N; -[p]x]``, twelve numbers a body.
 
 Symbols of columns: `inertia_columns`. Forces on bodies that are constant in their axes are held
 (`common_frame.subtract_body_force`). Cost: O(n d), with d the depth of the tree.

@@ -255,7 +255,7 @@ segment_columns = columns_between(set_segment_changes)
 def tendon_force_derivatives(tree: Array, w: Array, multipliers: Array, dr_dq: Array) -> None:
     """Subtract the derivatives of the torques ``J' f`` of tendons, with ``f`` held, that `rnea_derivatives` lack.
 
-    Forces of segments turn with these, and those of the leader, ``-P' f``, grow by ``-P'' f dx1``.
+    Forces of segments rotate with the segments, and those of the leader, ``-P' f``, change by ``-P'' f dx1``.
     """
     for s in range(tree.nrow_segments):
         first = tree.row_segment_first_body[s]
@@ -291,7 +291,7 @@ def leader_gradient(tree: Array, w: Array, t: int) -> None:
 
 @kernel
 def add_point_gradient(tree: Array, w: Array, i: int, p: Vector, n: Vector, size: Scalar) -> None:
-    """Add to ``tendon_dx`` how joints move the point ``p`` of body ``i`` along ``n``, times ``size``."""
+    """Add to ``tendon_dx`` the derivatives of the point ``p`` of body ``i`` along ``n`` by joints, times ``size``."""
     moment = cross(p, n)
     while i > 0:
         for k in range(tree.iv[i], tree.iv[i] + dof_of(tree.kind[i])):

@@ -2,8 +2,8 @@
 """Force, torque and touch sensors: interaction forces by recursive Newton-Euler, and normal forces of contacts.
 
 Featherstone, Rigid Body Dynamics Algorithms, Table 5.1, with accelerations and external forces known: constraints,
-contacts, spatial tendons and given wrenches. The force that goes through a cut is what its far side, the *part*,
-needs: MuJoCo's ``mj_rnePostConstraint``, ``cfrc_int``.
+contacts, spatial tendons and given wrenches. The force across a cut is the one that accelerates its outboard side, the
+*part*: MuJoCo's ``mj_rnePostConstraint``, ``cfrc_int``.
 
 | symbol         | meaning                                                                                  |
 |----------------|------------------------------------------------------------------------------------------|
@@ -118,7 +118,7 @@ def interaction_forces(tree: Array, w: Array, rows: Array, contacts: Array, wren
 
 @kernel
 def part_force(tree: Array, w: Array, p: int, rows: Array, contacts: Array, wrenches: Array) -> None:
-    """``w.part_f``: what goes through the cut that a part is outboard of, at the origin of its body."""
+    """``w.part_f``: the wrench across the cut inboard of a part, at the origin of its body."""
     b = tree.part_body[p]
     f = w.part_f
     a = linear(w.a[b])

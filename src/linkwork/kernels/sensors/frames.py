@@ -2,7 +2,7 @@
 """Sensors on frames and subtrees: poses, velocities, accelerations, centers of mass, momenta.
 
 Todorov, Erez and Tassa, MuJoCo: A physics engine for model-based control, 2012; and MuJoCo's ``engine_sensor.c`` for
-what each type means. Velocities relative to a frame are those that an observer in that frame measures.
+the definition of each type. Velocities relative to a frame are those that an observer in that frame measures.
 
 | symbol     | meaning                                                                                   |
 |------------|-------------------------------------------------------------------------------------------|
@@ -65,7 +65,7 @@ def set_values(values: Array, o: int, x: Vector) -> None:
 
 @kernel
 def frame_position(tree: Array, w: Array, f: int) -> Triple:
-    """Where a frame is in the world."""
+    """Position of a frame in the world."""
     b = tree.frame_body[f]
     return add(w.o[b], rotate(w.E[b], tree.frame_position[f]))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Rays and convex volumes around the origin: where a ray enters and leaves, and the normal where it does.
+"""Rays and convex volumes around the origin: entry, exit and normals.
 
 Kay and Kajiya, Ray Tracing Complex Scenes, 1986 (slabs); a quadric is cut from the point of the ray that is nearest to
 the center, so that no digits are lost far from it.
@@ -55,7 +55,7 @@ def quadric(a: Scalar, b: Scalar, c: Scalar) -> tuple[Scalar, Scalar]:
 
 @kernel
 def hits(low: Scalar, high: Scalar) -> Scalar:
-    """1 where a ray meets what it is in from ``low`` to ``high``, else 0."""
+    """1 where a ray that is inside from ``low`` to ``high`` meets the volume, else 0."""
     return where(high, low, 0.0, where(high, 0.0, 0.0, 1.0))
 
 

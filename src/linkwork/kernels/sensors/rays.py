@@ -4,7 +4,7 @@
 Volumes and planes are hit where `ray_shapes` says; meshes, hulls and height fields are triangles in a hierarchy of
 boxes, whose nodes are in the order of a depth-first walk with the place where each node's subtree ends: no stack, and
 lanes walk it together. Woop, Benthin and Wald, Watertight Ray/Triangle Intersection, 2013: corners are projected along
-the ray, and the ray is inside where all edges turn the same way; what two triangles share is computed alike in both.
+the ray, and the ray is inside where all edges turn the same way; a shared edge is computed alike in both triangles.
 
 | symbol | meaning                                                                                  |
 |--------|------------------------------------------------------------------------------------------|
@@ -47,7 +47,7 @@ class Hit(NamedTuple):
 
 
 class Ray(NamedTuple):
-    """A ray in axes of a shape, and what its triangles need of it."""
+    """A ray in axes of a shape, and quantities for tests against its triangles."""
 
     x: Triple
     d: Triple

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Sensors of a robot: one vector of numbers for a state, and what is known of its accelerations and forces.
+"""Sensors of a robot: one vector of readings at a state, with accelerations and forces where sensors need these.
 
-MuJoCo's ``mj_sensorPos``, ``mj_sensorVel`` and ``mj_sensorAcc`` in one function; only what the chosen sensors need is
-computed, and read: an algorithm for each set of inputs, made by `sensors_of`.
+MuJoCo's ``mj_sensorPos``, ``mj_sensorVel`` and ``mj_sensorAcc`` in one function; only inputs and quantities of the
+chosen sensors are read and computed: an algorithm for each set of inputs, by `sensors_of`.
 
 | symbol            | meaning                                                                       |
 |-------------------|-------------------------------------------------------------------------------|
@@ -328,7 +328,7 @@ WORK: dict[str, Shape] = {
 
 
 def needed_inputs(needs: Iterable[str]) -> tuple[str, ...]:
-    """Names of inputs, in their order, from what sensors need."""
+    """Names of the inputs that sensors need, in their order."""
     wanted = {"q", *needs}
     return tuple(name for name in INPUTS if name in wanted)
 
@@ -361,4 +361,4 @@ def sensors_of(names: tuple[str, ...]) -> Algorithm:
 
 
 SENSORS = {names: sensors_of(names) for names in (("q", "v"), ("q", "v", "a"), tuple(INPUTS))}
-"""Those of which native code is made beforehand."""
+"""Algorithms of sensors whose native code is compiled ahead."""

@@ -4,8 +4,8 @@
 Rows of constraints that move (`constrained.constraints`) hold accelerations. Coordinates of joints that such rows drive
 are set to their motion at every stage of a Runge-Kutta method, and after the step, so that they have no error of
 integration. Semi-implicit Euler moves all joints along their velocities after the step; that of a driven joint is the
-mean one, ``(p(t + h) - q) / h``, which takes it to where it is to be and leaves loops as closed as they are without
-drives.
+mean one, ``(p(t + h) - q) / h``, which leads to its position ``p(t + h)`` and does not open loops any further than a
+step without drives.
 
 | symbol     | meaning                                          |
 |------------|--------------------------------------------------|

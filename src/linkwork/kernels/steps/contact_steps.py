@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Steps in time with contacts as kernel code: the iterations of a solver inside the steps that `steps` repeats.
 
-A step is solved from the forces of the step before, and where that fails, from none. Iterations go on while some lane
-needs them; a lane that is done keeps what it has, so that its result does not depend on its neighbors. On the way steps
-sum up what contacts and joints take of the energy: of a force ``f`` over a step ``-dt f (u + u+) / 2`` with velocities
-before and after it, the work that changes the kinetic energy of semi-implicit Euler exactly.
+A step is solved from the forces of the step before (warm start), and where that fails, from zero. Iterations go on
+while some lane needs them; a lane that has converged keeps its result, which therefore does not depend on other lanes.
+Steps also sum up the energy that contacts and joints dissipate: by a force ``f`` in a step ``-dt f (u + u+) / 2`` with
+velocities before and after it, the work that changes the kinetic energy of semi-implicit Euler exactly.
 
 | symbol      | meaning                                                                       |
 |-------------|-------------------------------------------------------------------------------|
 | start       | forces of contacts, of joints, and of loops, to start from                     |
 | applied     | joint torques given, and those of actuators                                   |
-| kept        | the result of the iteration before, and the state                             |
-| missed      | the same of the attempt before                                                |
+| kept        | the result of the previous iteration, and the state                           |
+| missed      | the result of the previous attempt, and the state                             |
 | totals      | `plans.contact_steps.TOTALS` numbers at the end of the result                  |
 | damped      | the tree with ``implicit_armature``, that of implicit dampers                  |
 
@@ -56,13 +56,13 @@ APPLIED: dict[str, Shape] = {"applied": ("nv",), "start": ("nstart",)} | IMPLICI
 
 
 STANDING = 100.0
-"""Steps are far from solved whose residual is so many tolerances, and more than the velocity from which on restitution
-acts, what gravity adds in two steps."""
+"""A step is far from solved where its residual is this many tolerances, and more than the velocity above which
+restitution acts: the velocity that gravity adds in two steps."""
 
 
 @kernel
 def begin_contacts(tree: Array, inputs: StepInputs, flat: Array) -> None:
-    """Forces to start from in the places of the result, nothing else."""
+    """A result with the initial forces and zeros elsewhere."""
     for k in range(tree.nresult):
         flat[k] = 0.0
     start = inputs.R[tree.nsettings : tree.nsettings + tree.nstart]
@@ -79,7 +79,7 @@ def begin_contacts(tree: Array, inputs: StepInputs, flat: Array) -> None:
 
 @kernel
 def keep_forces(tree: Array, problem: ContactProblem, result: ContactResult) -> None:
-    """Forces of the step before, whose result this is, to start from; none, where it was not solved."""
+    """Initial forces from the result of the step before; zero, where that was not solved."""
     solved = where(problem.settings.tolerance, result.residual[0], 0.0, 1.0)
     for k in range(3 * tree.nslots):
         problem.forces0[k] = solved * result.forces[k]
@@ -91,7 +91,7 @@ def keep_forces(tree: Array, problem: ContactProblem, result: ContactResult) -> 
 
 @kernel
 def add_stop_torques(tree: Array, q: Array, v: Array, passive: Array, h: Scalar, torque: Array) -> None:
-    """Torques of joint limits that are springs, over a step of ``h``; of those that hold exactly, there are none."""
+    """Torques of joint limits that are springs, in a step of ``h``; exact limits are rows of the solver."""
     for i in prange(1, tree.n):
         kind = tree.kind[i]
         if kind != SPHERICAL and kind != FREE and kind != PLANAR:
@@ -132,7 +132,7 @@ def choose_result(tree: Array, new: Scalar, flat: Array, q: Array, v: Array, kep
 
 @kernel
 def stand_still(tree: Array, problem: ContactProblem, result: ContactResult) -> None:
-    """Stay at rest for a step that is far from solved, or no number: it takes all kinetic energy, and no forces."""
+    """Stop the robot in a step that is far from solved, or NaN: it loses all kinetic energy, and has no forces."""
     most = maximum(problem.settings.threshold, STANDING * problem.settings.tolerance)
     solved = where(result.residual[0], most, 1.0, 0.0)
     for k in range(tree.nq):
@@ -149,7 +149,7 @@ def stand_still(tree: Array, problem: ContactProblem, result: ContactResult) -> 
 
 @kernel
 def add_totals(tree: Array, w: Array, problem: ContactProblem, result: ContactResult, totals: Array) -> None:
-    """Energy that contacts and joints took, and how iterations ended."""
+    """Energy that contacts and joints dissipated, and the totals of iterations."""
     h = problem.settings.dt
     friction = 0.0
     impacts = 0.0
@@ -392,4 +392,4 @@ SINGLE_CONTACT_STEPS: dict[str, Algorithm] = {one.name: single_contact_step(one)
 """Algorithms of one step with contacts, by solver."""
 
 BOUNDED_CONTACT_STEPS: dict[str, Algorithm] = {one.name: bounded_contact_step(one) for one in (CONTACT_NEWTON,)}
-"""Outputs for callers where bodies turn fast, by solver."""
+"""Outputs for callers that bound the energy of fast rotations, by solver."""

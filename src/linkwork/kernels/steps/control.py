@@ -10,7 +10,7 @@ of that step, so that it can be interrupted after any step and resumed to the la
 | tau, tau1   | torques held at the start, and torques of the step that follows the last one                 |
 | timing      | as in `steps`; number of the first step; steps from one control to the next; steps until     |
 |             | the first control (0: at once); count of steps, from 1 on, from which there is none          |
-| shared, own | parameters that all states share, and those of one state, each as a flat array               |
+| shared, own | parameters common to all states, and those of one state, each as a flat array                |
 | progress    | as in `steps`, and its count of steps at the next control                                    |
 """
 
@@ -100,8 +100,8 @@ def controller_torques(control: Control, layout: Layout) -> Algorithm:
 def controlled(integrator: str, dynamics: str, control: Control) -> Algorithm:
     """Steps of `steps` under a controller.
 
-    The controller is called at the end of a step, for the one that follows, so that an interrupted run knows the
-    torques with which it goes on; and before the first step, if it is due at once.
+    The controller is called at the end of a step, for the one that follows, so that a run can be resumed with its
+    torques; and before the first step, if it is due at once.
     """
     one, torques = (SINGLE_STEPS | CONTACT_STEPS | REDUCED_STEPS)[integrator, dynamics], torque_kernel(control)
     step, check_closure = one.text, one.dynamics.coordinates.check_closure
@@ -120,7 +120,7 @@ def controlled(integrator: str, dynamics: str, control: Control) -> Algorithm:
         progress = end.progress
         wait = where(progress[1], timing[END], progress[2] - progress[1], 1.0)
         if any_below(wait, 0.5):
-            # fma: the product is rounded here, and never fused with what the controller does with the time
+            # fma: the product is rounded here, and never fused with operations of the controller
             time = fma(timing[FIRST] + progress[1] - 1.0, timing[DT], 0.0)
             torques(tree, time, end.q, end.v, parameters.shared, parameters.own, w.control)
             for k in range(tree.nv):

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Steps by slots of bodies that turn fast: they gain no more energy than gravity, torques and wrenches put in.
+"""A bound on the energy of fast rotations in steps by slots: the work of gravity, torques and wrenches.
 
-Coriolis forces of the start of a step and loops that open by large angles add energy in each step (`gyroscopic`).
-Kinetic energy is measured with velocities after a step and the mass matrix of the positions before it::
+Explicit Coriolis forces, and loops that open by large angles, add energy in each step (`gyroscopic`). Kinetic energy is
+measured with velocities after a step and the mass matrix of the positions before it::
 
     v+' M v+ <= v' M_last v + 2 h W        W = (v + v+)' (tau + gravity + wrenches) / 2
 
-Where some body turns by more than `LEAST_TURN` in a step and this does not hold, ``v+`` is made smaller by one factor,
-so that it does. Rows of closed loops stay at rest, and contacts that do not overlap do not close faster. What is
-missing of the velocities, in the norm of the mass matrix, is a residual of the step: it counts as missed.
+Where some body turns by more than `LEAST_TURN` in a step and this does not hold, ``v+`` is scaled by one factor so that
+it does. Rows of closed loops stay at rest, and contacts that do not overlap do not close faster. The change of
+velocities, in the norm of the mass matrix, is a residual of the step, which counts as missed.
 
 | symbol         | meaning                                                                               |
 |----------------|---------------------------------------------------------------------------------------|
@@ -84,7 +84,7 @@ def work_of_forces(tree: Array, w: Array, problem: ContactProblem, v: Array) -> 
 
 @kernel
 def bound_energy(tree: Array, w: Array, problem: ContactProblem, result: ContactResult) -> Scalar:
-    """Make ``result.v`` smaller where bodies turn fast and gain energy, and ``result.q`` with it; the residual.
+    """Scale ``result.v`` down where bodies turn fast and gain energy, and ``result.q`` with it; the residual.
 
     Velocities of bodies are those before the step, as `setup_contact_problem` leaves them.
     """

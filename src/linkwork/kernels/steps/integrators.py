@@ -2,7 +2,7 @@
 """Steps of integrators as kernel code, so that whole rollouts run in machine code.
 
 A step leads from ``q, v`` to ``q1, v1`` and is repeated without returning to Python: an algorithm iterates on its own
-outputs. Joint torques are those given, the passive ones (`joint_forces`: springs, dampers, stops), and those of
+outputs. Joint torques are the input's, the passive ones (`joint_forces`: springs, dampers, stops), and those of
 actuators under commands (`actuation`), at every stage of a step. Forward dynamics is `aba` for trees and `lcaba` for
 loops, with a fixed number of proximal iterations.
 
@@ -70,7 +70,7 @@ class Start(NamedTuple):
 
 
 class End(NamedTuple):
-    """The outputs of an algorithm that repeats a step, from which it goes on."""
+    """The outputs of an algorithm that repeats a step: the state from which it continues."""
 
     q: Array
     v: Array
@@ -105,9 +105,9 @@ class Step(NamedTuple):
 def euler(dynamics: Dynamics) -> Step:
     """Semi-implicit Euler: velocities first, then positions along the new velocities (**loops** Eqs. 54, 55).
 
-    Springs and dampers act as they will be after the step, ``-k (q + h v1 - rest) - d v1``: what they take of the new
-    velocity is ``h d + h² k`` more of armature. The mechanism has that of joints already (`simulation.stabilization`);
-    dampers of stops, actuators and tendons add theirs in the step (`Dynamics.dampers`).
+    Springs and dampers are implicit, ``-k (q + h v1 - rest) - d v1``: the terms in the new velocity add ``h d + h² k``
+    to the armature. That of joints is part of the mechanism already (`simulation.stabilization`); dampers of stops,
+    actuators and tendons add theirs in the step (`Dynamics.dampers`).
     """
     accelerations, actuation = dynamics.accelerations, dynamics.actuation
     dampers, damp_coupled = dynamics.dampers, dynamics.damp_coupled
@@ -233,7 +233,7 @@ def stage_activations(scheme: Scheme) -> tuple[Callable[..., None], Callable[...
             for t in range(s):
                 x = x + a[s][t] * w.act_rates[t, k]
             if tree.act_dynamics[k] == REGISTER:
-                x = 0.0  # commands that are on their way move on once in a step
+                x = 0.0  # delayed commands advance once in a step
             w.act[k] = flat[tree.act_start + k] + h * x
 
     @kernel
@@ -363,10 +363,10 @@ def order_of(dynamics: Dynamics) -> Callable[..., None] | None:
 
 
 def single(repeating: Algorithm) -> Algorithm:
-    """One step as a straight line, of an algorithm that repeats it: what derivatives of a step are taken of.
+    """One step of an algorithm that repeats it, as a straight-line program to differentiate.
 
     Args:
-        repeating: An algorithm that `repeated` made.
+        repeating: An algorithm of `repeated`.
     """
     assert repeating.iteration is not None
     first, iteration = repeating.kernel, repeating.iteration
@@ -441,4 +441,4 @@ DIFFERENTIATED: dict[str, Algorithm] = {
         (TIMED_LOOPS_1, TIMED_REFINED_LOOPS_1),
     )
 }
-"""Steps with more digits, by names of algorithms that have too few for derivatives to be taken of."""
+"""Steps with more digits, for derivatives, by names of algorithms whose steps have too few."""

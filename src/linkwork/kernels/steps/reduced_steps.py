@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Steps in time by the reduced matrix as kernels: iterations of a solver inside the steps that `integrators` repeats.
 
-A step starts from the forces of the step before, which are in its result, and sums up there what contacts and joints
-take of the energy (`contact.reduced.step`).
+A step starts from the forces of the step before, which are in its result, and sums up there the energy that contacts
+and joints dissipate (`contact.reduced.step`).
 
 | symbol  | meaning                                                                                        |
 |---------|------------------------------------------------------------------------------------------------|
@@ -53,7 +53,7 @@ reduced_view = view_of(ReducedProblem, ReducedStep)
 
 @kernel
 def begin_reduced(tree: Array, inputs: StepInputs, flat: Array) -> None:
-    """Forces to start from in the places of the result, nothing else."""
+    """A result with the initial forces and zeros elsewhere."""
     start = inputs.R[tree.nsettings : tree.nsettings + tree.nstart]
     settings = inputs.R[0 : tree.nsettings]
     _, end = reduced_view(tree, flat, flat, flat, flat, flat, start, settings, flat, flat, flat)
@@ -109,7 +109,7 @@ REDUCED_DYNAMICS = Dynamics(
     order=order_reduced,
 )
 TIMED_DYNAMICS = with_clock(REDUCED_DYNAMICS, TREE_CLOCK)
-"""Of robots with constraints or forces that depend on time."""
+"""The steps of robots with constraints or forces that depend on time."""
 
 REDUCED_STEPS: dict[tuple[str, str], Step] = {
     ("euler", dynamics.name): Step("euler", dynamics, step, _WORK, STAGES)

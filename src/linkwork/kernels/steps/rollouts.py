@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Many steps of one robot in place, as a GPU makes them with a warp a robot: controller, step, and the next.
+"""Many steps of one robot in place, as on a GPU with a warp for each robot: controller, step, and the next.
 
 | symbol | meaning                                                                                          |
 |--------|--------------------------------------------------------------------------------------------------|
-| clock  | steps of the robot since its reset; how many are to be made; steps from one control to the next     |
+| clock  | steps of the robot since its reset; number of steps to take; steps from one control to the next     |
 | flat   | result of the step before, whose forces and activations the next starts from, and of the last one  |
 
 Cost: that of the steps.
@@ -55,8 +55,8 @@ def lose_state(tree: Array, q: Array, v: Array, lost: Scalar) -> None:
 
 
 def advanced(one: Step) -> Callable[..., None]:
-    """The kernel that makes one step in place, and says whether the state is finite after it, as it is told whether it
-    is before. A state that is not finite stays so, all of it."""
+    """The kernel of one step in place; it returns whether the state after it is finite, from whether that before it is.
+    A state that is not finite stays so, all of it."""
     step, stages = one.text, one.stages
 
     @kernel

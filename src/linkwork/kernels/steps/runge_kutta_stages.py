@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Stages of Runge-Kutta steps as texts of their own: what derivatives of steps of large robots are chained of.
+"""Stages of Runge-Kutta steps as kernels of their own, whose derivatives are chained for large robots.
 
 A step is ``n`` stages and an end (`steps.runge_kutta`). With ``x`` the coordinates of a stage relative to ``q`` and
 ``v`` the velocities there, a stage gives their rates ``X`` and ``A``, and the end the state at ``x`` and ``v``. The

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Forward dynamics at a stage of a step: joint torques, and which method finds accelerations in which coordinates.
+"""Forward dynamics at a stage of a step: joint torques, and accelerations by a method and its coordinates.
 
 | dynamics  | mechanism, method                                                                  |
 |-----------|------------------------------------------------------------------------------------|
@@ -94,7 +94,7 @@ def stop_armature(passive: Array, at: Scalar, h: Scalar) -> Scalar:
 
 @kernel
 def joint_forces(tree: Array, q: Array, v: Array, tau: Array, passive: Array, lookahead: Scalar, torque: Array) -> None:
-    """``torque``: those given, and those of springs (at ``q + lookahead v``), dampers and stops.
+    """``torque``: the input's, and those of springs (at ``q + lookahead v``), dampers and stops.
 
     A stop is a spring and a damper that act beyond it: it is soft, and it does not stick.
     """
@@ -118,9 +118,9 @@ IMPLICIT_WORK: dict[str, Shape] = {"implicit_armature": ("nv",)}
 
 @kernel
 def stop_dampers(tree: Array, w: Array, q: Array, inputs: StepInputs, h: Scalar) -> None:
-    """``implicit_armature``: armature with ``h d + h² k`` of the stops of joints; that of springs and dampers is there.
+    """``implicit_armature``: armature with ``h d + h² k`` of the stops of joints; it includes springs and dampers.
 
-    A damper that acts by the velocity after a step of the time ``h`` takes ``-d (v + h a)``: ``h d`` more of armature.
+    A damper by the velocity after a step of the time ``h`` has the force ``-d (v + h a)``: it adds ``h d`` to armature.
     """
     for k in prange(tree.nv):
         w.implicit_armature[k] = tree.armature[k]
@@ -182,9 +182,9 @@ class Coordinates(NamedTuple):
     explicit_constraints: Callable[..., None] = no_dependent_joints
     """``explicit_constraints(tree, w, q)``, before `accelerations` there."""
     velocity_slip: Callable[..., None] = no_dependent_joints
-    """``velocity_slip(tree, w, v, h)``: what takes velocities off the loops back to them in the time ``h``; or"""
+    """``velocity_slip(tree, w, v, h)``: accelerations that return velocities to the loops in the time ``h``."""
     dependent_velocities: Callable[..., None] = no_dependent_joints
-    """``dependent_velocities(tree, w, v)``: velocities of dependent joints; after `explicit_constraints`."""
+    """``dependent_velocities(tree, w, v)``: instead, velocities of dependent joints; after `explicit_constraints`."""
     integrate: Callable[..., None] = integrate_joints
     """``integrate(tree, w, q, v, h, q1)``: a configuration in which loops are nearly closed, after `accelerations`."""
     close_loops: Callable[..., None] = no_dependent_joints
@@ -221,7 +221,7 @@ class Dynamics(NamedTuple):
     integers: Mapping[str, Shape] | None = None
     """Work arrays of integers."""
     order: Callable[..., None] | None = None
-    """``order(tree, key, v, inputs)``: what states are put in order by (`Algorithm.order`)."""
+    """``order(tree, key, v, inputs)``: the sort key of states (`Algorithm.order`)."""
 
     @property
     def takes_commands(self) -> bool:
@@ -276,10 +276,10 @@ def _tree_dynamics() -> Dynamics:
 def _loop_dynamics(iterations: int, refined: bool = False, timed: bool = False) -> Dynamics:
     """Loops in so many proximal iterations.
 
-    Of several, the last makes up for rounding errors, ``1e-16 / R`` of the dynamics in the factor. A single one has
-    eight digits; ``refined``, it solves ``M a + c = tau + J' lambda``, ``J a + R lambda = k`` to rounding. Several have
-    one more where rows are redundant, and end with `start_without_internal_forces`. Where rows are ``timed``, their
-    targets ``none`` are those that the step has set.
+    The last of several corrects rounding errors, ``1e-16 / R`` of the dynamics in the factor. A single one has eight
+    digits; ``refined``, it solves ``M a + c = tau + J' lambda``, ``J a + R lambda = k`` to rounding. Several have one
+    more where rows are redundant, and end with `start_without_internal_forces`. Where rows are ``timed``, their targets
+    ``none`` are set by the step.
     """
     set_targets = no_clock if timed else clear_targets
 
@@ -346,7 +346,7 @@ DRIVEN_TREES = _with_actuators(TREES, ACTUATION_TREE)._replace(
 )
 DRIVEN_LOOPS_1, DRIVEN_LOOPS_3 = (_with_actuators(loops, ACTUATION_LCABA_TREE) for loops in (LOOPS_1, LOOPS_3))
 REFINED_LOOPS_1 = _loop_dynamics(1, refined=True)
-"""Equal to one iteration without rounding errors: derivatives of a step that makes one are derivatives of this."""
+"""One iteration without rounding errors: derivatives of steps with one iteration are derivatives of this."""
 DRIVEN_REFINED_LOOPS_1 = _with_actuators(REFINED_LOOPS_1, ACTUATION_LCABA_TREE)
 MINIMAL = _minimal_dynamics()
 """Forward dynamics of loops in minimal coordinates."""

@@ -16,7 +16,7 @@ Featherstone, Rigid Body Dynamics Algorithms, Table 7.1; **lqr** Eqs. 42 for the
 The first pass is that of `rnea` with ``qdd = 0``: bias forces and accelerations contain the velocity products ``c`` and
 gravity already, and the second and third pass solve for what joint accelerations add, without ``c``. Without armature,
 the rows of ``H - U V`` along the joint's axes vanish and the force there is ``tau``: one-DoF joints and joints whose S
-is a selection of axes have these zeros written into the code. Cost: O(n).
+is a selection of axes have these zeros as constants. Cost: O(n).
 """
 
 from __future__ import annotations
@@ -190,7 +190,7 @@ def init_rigid_inertias(tree: Array, w: Array) -> None:
 
 @kernel
 def eliminate(tree: Array, w: Array, i: int) -> None:
-    """``Ia = IA - U D^-1 U'``: the inertia of body ``i`` without that along its joint."""
+    """``Ia = IA - U D^-1 U'``: the articulated inertia of body ``i`` with its joint eliminated."""
     kind = tree.kind[i]
     H = w.H[i]
     symmetrize(H)
@@ -213,7 +213,7 @@ def inertia_to_parent(tree: Array, w: Array, i: int) -> None:
 
 @kernel
 def whole_inertia_to_parent(tree: Array, w: Array, i: int) -> None:
-    """Adds the articulated inertia to the parent, for any joint, and before `eliminate`."""
+    """``IA_p(i) = IA_p(i) + p(i)X*i IA_i iXp(i)``: for any joint, without its elimination."""
     kind = tree.kind[i]
     H = w.H[i]
     h = tree.parent[i]

@@ -64,9 +64,9 @@ def next_activation(tree: Array, k: int, act: Scalar, rate: Scalar, h: Scalar) -
     if tree.act_dynamics[k] == FILTER_EXACT:
         span = tree.act_time_constant[k] * decay(h / tree.act_time_constant[k])
     if tree.act_dynamics[k] == REGISTER or tree.act_dynamics[k] == NETWORK_MEMORY:
-        span = 1.0  # its rate is that of a step, however long
+        span = 1.0  # the rate is the change in a step, of whatever length
     if tree.act_dynamics[k] == ERROR_INTEGRAL:
-        return act + span * rate  # ends to grow by its rate
+        return act + span * rate  # its rate is zero at the ends of its range (`stopped_growth`)
     return within(act + span * rate, tree.act_range[k])
 
 
@@ -134,7 +134,7 @@ def bound_tendon_forces(tree: Array, w: Array) -> None:
         if tree.actuator_tendon[a] >= 0:
             x = w.ten_force[tree.actuator_tendon[a]]
             nearest = within(x, tree.tendon_force_range[tree.actuator_tendon[a]])
-            balanced = where(x * x, CANCELLED_FORCES, 1.0, 0.0)  # forces that cancel are not scaled
+            balanced = where(x * x, CANCELLED_FORCES, 1.0, 0.0)  # a sum of zero is not scaled
             part = where(0.5, balanced, 1.0, nearest / where(0.5, balanced, 1.0, x))
             w.actuator_force[a] = part * w.actuator_force[a]
 
@@ -208,7 +208,7 @@ def actuator_torques(tree: Array, w: Array, u: Array, act: Array, h: Scalar, tau
 
 @kernel
 def control_of(tree: Array, w: Array, a: int, u: Array, act: Array, h: Scalar) -> Scalar:
-    """The number that the gain of an actuator multiplies: its command within its range, or its activation."""
+    """The input of an actuator's gain: its command within its range, or its activation."""
     k = tree.actuator_act[a]
     if k < 0:
         return command_of(tree, a, u, act)
@@ -279,7 +279,7 @@ def drive_joints(tree: Array, w: Array, q: Array, v: Array, u: Array, h: Scalar,
 
 @kernel
 def start_activations(tree: Array, u: Array, flat: Array) -> None:
-    """Activations at the start, which come after the commands, at the end of the result of steps."""
+    """Copy initial activations, which follow the commands in ``u``, to the end of ``flat``, the result of steps."""
     for k in range(tree.na):
         flat[tree.act_start + k] = u[tree.nu + k]
 

@@ -26,7 +26,7 @@ from linkwork.kernels.tree.kinematics import POSE, VELOCITY, WORLD_POSE, joint_t
 
 @kernel
 def first_moment(tree: Array, w: Array, out: Array) -> Scalar:
-    """First mc_x_u of mass, in the world; returns the total mass."""
+    """First moment of mass, in the world; returns the total mass."""
     total = 0.0
     set_vector((0.0, 0.0, 0.0), out)
     for i in range(tree.n):

@@ -4,14 +4,14 @@
 Featherstone, Rigid Body Dynamics Algorithms, Section 7.3 and Table 7.1, in one coordinate system, a degree of freedom
 after the other; Wensing, Featherstone and Orin, A reduced-order recursive algorithm for the computation of the
 operational-space inertia matrix, 2012, for the inverses. Beside inertias, the matrices ``B`` of `rnea_derivatives` are
-eliminated, forces of which are those of velocities that change.
+eliminated: ``B x`` is the force by a change ``x`` of velocities.
 
 | symbol   | meaning                                                                                       |
 |----------|-----------------------------------------------------------------------------------------------|
 | H, BA    | articulated inertia and ``B`` of body i, ``IA`` and ``BA``; after elimination ``Ia``, ``Ba``           |
 | Y, Dinv  | ``IA S / D`` and ``1 / D`` of each degree of freedom, ``D = S' IA S`` (+ armature)               |
 | Yb       | ``BA' S / D``, on angular velocities                                                          |
-| Lam      | Lambda, acceleration by a force of each state, the inverse of an operational-space inertia      |
+| Lam      | Lambda of each state: acceleration by a unit force, the inverse operational-space inertia       |
 | U        | ``IA S``, ``Lambda_p Y``                                                                      |
 | states, forces | accelerations of states beyond those of ``qdd = 0``, articulated bias forces               |
 

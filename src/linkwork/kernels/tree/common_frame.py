@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Motion and inertia of bodies in a common frame, where columns of the motion subspace serve all bodies they move.
+"""Motion and inertia of bodies in a common frame, in which a joint has one motion subspace for all bodies beyond it.
 
 Featherstone, Rigid Body Dynamics Algorithms, Section 3.5 and Table 5.1, in one coordinate system; Singh, Russell and
 Wensing, Efficient analytical derivatives of rigid-body dynamics using spatial vector algebra, 2022, for the columns.
-The common frame is the one that the *root body* of a tree, a child of the world, has at the moment: columns of its
-joint are unit vectors there, and nothing is lost far from the world's origin. Accelerations are spatial ones here (the
-linear part is not that of a point of the body), gravity is an acceleration of the world.
+The common frame is the current frame of the *root body* of a tree, a child of the world: columns of its joint are unit
+vectors there, and no digits are lost far from the world's origin. Accelerations are spatial ones here (the linear part
+is not that of a point of the body), gravity is an acceleration of the world.
 
 | symbol  | meaning                                                                                       |
 |---------|-----------------------------------------------------------------------------------------------|
@@ -50,8 +50,8 @@ from linkwork.kernels.tree.kinematics import POSE, pose_from_parent
 from linkwork.model.joints import HELICAL
 
 ROOT_FRAMES, ONE_FRAME, WORLD_FRAME = range(3)
-"""Choices of the common frame: that of the root body that a body is connected to; that where there is one root body,
-else the world's, so that there is one frame for all; the world's."""
+"""Choices of the common frame: that of each body's own root body; one frame for all bodies, that of the root body if
+there is a single one, else the world's; the world's."""
 
 COMMON_MOTION: dict[str, Shape] = POSE | {
     "Ec": ("n", 3, 3),
@@ -219,7 +219,7 @@ def common_inertia(tree: Array, w: Array, i: int) -> None:
 
 @kernel
 def shifted_inertia(m: Scalar, c: Vector, J: Vector, r: Vector) -> tuple[Triple, Six]:
-    """First moment and rotational inertia of a body whose origin is at ``r``, about the origin of ``r``."""
+    """First moment and rotational inertia, about the common origin, of a body whose own origin is at ``r``."""
     moved = add(c, scale(m, r))
     diagonal = dot(r, c) + dot(r, moved)
     return moved, (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Configurations as points of a manifold: moved along a velocity, the velocity between two, points between, distance.
+"""Configurations as points of a manifold: integration, difference, interpolation, distance.
 
 Lynch and Park, Modern Robotics, Section 3.2.3 and 3.3.3: matrix logarithms of rotations and of rigid motions; here of
 unit quaternions. `difference` is the inverse of `integration.integrate`, along the shorter rotation.
@@ -26,9 +26,9 @@ from linkwork.model.joints import FREE, PLANAR, SPHERICAL
 
 HALF_PI, QUARTER_PI = 1.5707963267948966, 0.7853981633974483
 NEAR = 0.3
-"""Squares of sines below it need no reduction: the tangent is below 0.66, where the rational function is good."""
+"""Squares of sines below it need no reduction: the tangent is below 0.66, where the rational function is accurate."""
 STEEP = 0.3826834323650898
-"""Cosine of 3/8 pi: where it is less, the angle is taken from a right one."""
+"""Cosine of 3/8 pi: below it, the complement of the angle to a right one is computed."""
 NUMERATOR = (
     -6.485021904942025371773e1,
     -1.228866684490136173410e2,
@@ -174,7 +174,7 @@ def configuration_difference(tree: Array, w: Array, q: Array, p: Array, v: Array
 
 @kernel
 def interpolate(tree: Array, w: Array, q: Array, p: Array, part: Array, q1: Array) -> None:
-    """``q1``: the configuration on the way from ``q`` (``part`` = 0) to ``p`` (1) at constant velocity."""
+    """``q1``: interpolation from ``q`` (``part`` = 0) to ``p`` (1) at constant velocity."""
     difference(tree, q, p, w.x)
     integrate(tree, q, w.x, part[0], q1)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The Coriolis matrix of a tree, of all that give the same forces the one for which ``dM/dt - 2 C`` is skew.
+"""The Coriolis matrix of a tree for which ``dM/dt - 2 C`` is skew-symmetric.
 
 Echeandia and Wensing, Numerical methods to compute the Coriolis matrix and Christoffel symbols for rigid-body systems,
 2021, Algorithm 1, in the common frame (`common_frame`, `inertia_columns`): with joint i at or before joint j::

@@ -3,10 +3,10 @@
 
 An element has coordinates ``x(q)``: sums of joint coordinates, distances of points, components of the pose of one frame
 in another. Its law is a tape (`functions`) of time, ``x`` and ``x'`` that gives the forces ``f`` along them; the
-torques are ``J' f`` with ``x' = J v``. No Jacobian is made: velocities and wrenches are those about the world's origin,
-so that nothing is shifted on the way to the root. A distance is a line ``(m; d)``, direction and moment about that
-origin: it gives the rate ``m · (w2 - w1) + d · (u2 - u1)``, and the wrench ``f (m; d)`` on one body, its opposite on
-the other.
+torques are ``J' f`` with ``x' = J v``. ``J`` is not formed: velocities and wrenches are those about the world's origin,
+so that they are added along the path to the root without shifts. A distance is a line ``(m; d)``, moment about that
+origin and direction: its rate is ``m · (w2 - w1) + d · (u2 - u1)``, and its force ``f`` is the wrench ``f (m; d)`` on
+one body and the opposite one on the other.
 
 | symbol     | meaning                                                                            |
 |------------|------------------------------------------------------------------------------------|

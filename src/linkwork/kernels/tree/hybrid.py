@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Hybrid dynamics: some joints have a torque and the others an acceleration; the rest of both is computed.
+"""Hybrid dynamics: torques of some joints and accelerations of the others are prescribed, the rest is computed.
 
 Featherstone, Rigid Body Dynamics Algorithms, Section 9.2: the articulated-body algorithm, in which joints with a
 prescribed acceleration are not eliminated. Their accelerations are part of the first pass; the articulated inertia of
-their bodies is handed to the parent whole, ``Ia = IA``, ``pa = pA``; and their torques are read off in the third pass,
+their bodies is added to the parent's as it is, ``Ia = IA``, ``pa = pA``; and their torques follow in the third pass,
 ``tau = S' (pA + IA a)``, ``a`` beyond the accelerations of the first pass. Symbols are those of `aba`; of a
 prescribed joint, rows of L are columns of ``U = IA S``, and y is ``S' pA``. With no joint prescribed this is `aba`,
 with all of them `rnea`. Cost: O(n).
@@ -71,7 +71,7 @@ def carry_body(tree: Array, w: Array, i: int) -> None:
 
 @kernel
 def prescribed_torques(tree: Array, w: Array, i: int, a: Array, torque: Array) -> None:
-    """``tau = S' (pA + IA a)`` of a prescribed joint, with what its armature takes."""
+    """``tau = S' (pA + IA a)`` of a prescribed joint, and the torque that accelerates its armature."""
     o = tree.iv[i]
     for k in range(dof_of(tree.kind[i])):
         x = w.y[o + k] + tree.armature[o + k] * a[o + k]
@@ -100,7 +100,7 @@ def hybrid_aba(
     acceleration: Array,
     torque: Array,
 ) -> None:
-    """All accelerations and all torques, of ``a`` of prescribed joints and ``tau`` of the others."""
+    """All accelerations and all torques, from ``a`` of prescribed joints and ``tau`` of the others."""
     passive_torques_to_supply(tree, w, q, v)
     for k in range(tree.nv):
         w.joint_inertia[k] = tree.armature[k]

@@ -58,7 +58,7 @@ def actuator_dampings(tree: Array, w: Array, u: Array, act: Array, h: Scalar, sw
             if tree.nbounded_tendons != 0 and t >= 0:
                 d = d * inside(w.ten_force[t], tree.tendon_force_range[t])
             if tree.actuator_network[a] >= 0:
-                d = 0.0  # a network acts at the start of a step
+                d = 0.0  # forces of networks are explicit
             if tree.actuator_curve[a] + tree.actuator_rubs[a] + tree.actuator_play[a] != 0:
                 d = switch * motor_damping(tree.motor[a], tree.force_range[a], w.actuator_rate[a], w.actuator_law[a], d)
             else:
@@ -119,8 +119,8 @@ def coupled_dampers(tree: Array, w: Array) -> None:
 def add_coupled_bound(tree: Array, w: Array, h: Scalar, armature: Array) -> None:
     """``armature += h sum_c d_c |J_ck| sum_j |J_cj|``, a diagonal that is at least ``h D`` of coupled dampers.
 
-    For methods without a matrix that could have ``h D`` itself: ``h D - diagonal <= 0``, so that no velocity is turned
-    around by a damper within a step, however stiff. The motion differs by the order of the step.
+    For methods that have no matrix to which ``h D`` could be added: ``h D - diagonal <= 0``, so that no damper reverses
+    a velocity within a step, however stiff it is. The motion differs by the order of the step.
     """
     for c in range(tree.ncoupled):
         total = 0.0
@@ -132,7 +132,7 @@ def add_coupled_bound(tree: Array, w: Array, h: Scalar, armature: Array) -> None
 
 @kernel
 def eliminate_unpivoted(n: int, S: Array, x: Array) -> None:
-    """``x = S^-1 x`` by elimination without pivots, which leaves nothing of ``S``."""
+    """``x = S^-1 x`` by elimination without pivots, which overwrites ``S``."""
     for p in range(n):
         inverse = 1.0 / S[p, p]
         for i in range(p + 1, n):

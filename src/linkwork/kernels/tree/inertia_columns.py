@@ -8,7 +8,7 @@ The mass matrix, the Coriolis matrix, momenta and derivatives of dynamics are do
 |--------|-----------------------------------------------------------------------------------|
 | Tq, Tv | force on joints before j by ``q_j``, and by ``v_j``                               |
 | Ta     | by its acceleration: ``I S``                                                      |
-| Tb     | ``B' S``, a moment: what the velocities of bodies before j do to joint j          |
+| Tb     | ``B' S``, a moment: torque of joint j by the angular velocities of bodies before it |
 
 Cost: a fixed number of operations for each product; O(n d) for the mass matrix, with d the depth of the tree.
 """

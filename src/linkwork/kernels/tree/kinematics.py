@@ -16,8 +16,8 @@ accelerations (see `spatial`).
 | accel_field | the matrix of ``alpha x . + omega x (omega x .)``: accelerations of points of body i  |
 | qdd0        | zero joint accelerations                                                              |
 
-Cost: O(n) in the number of bodies, those that carry the frames for quantities of frames; Jacobians O(n d), with d the
-depth of the frame.
+Cost: O(n) in the number of bodies, for frames of those that carry them; Jacobians O(n d), with d the depth of the
+frame.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Recursions over a tree level by level: lanes of a warp take the bodies of a level, which do not depend on each other.
 
-Computes `kinematics`, `rnea` and `crba` in another order of bodies: numbers have the same bits. Terms that a body hands
-to its parent is kept beside it, and the parent adds that of its children in the order of the plain loops.
+Results have the bits of those of `kinematics`, `rnea` and `crba`. Terms that a body adds to its parent are stored with
+the body, and the parent adds those of its children in the order of the plain loops.
 
 | symbol               | meaning                                                          |
 |----------------------|------------------------------------------------------------------|

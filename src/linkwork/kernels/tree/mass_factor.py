@@ -62,7 +62,7 @@ def mass_matrix_by_depth(tree: Array, w: Array) -> None:
 def factorize_by_depth(tree: Array, w: Array) -> None:
     """``M = L' D L`` in place, leaves first; ``D`` is the inverse of the book's.
 
-    A row is divided at the end: a number that was just written is slow to read back as a part of a line.
+    A row is divided at the end: reading a number just stored as part of a vector of four would stall.
     """
     for k in range(tree.nv - 1, -1, -1):
         d = tree.depth[k]

@@ -69,19 +69,19 @@ def world_motion(tree: Array, w: Array, q: Array, v: Array) -> None:
 
 
 class Total(NamedTuple):
-    """All mass together."""
+    """The mass of the robot, its center and its velocity."""
 
     inverse: Scalar
     """One over the mass."""
     c: Triple
-    """Its center."""
+    """Center of mass."""
     cd: Triple
-    """The velocity of that."""
+    """Velocity of the center of mass."""
 
 
 @kernel
 def total_mass(tree: Array, w: Array) -> Total:
-    """The mass of all bodies, its center, and the velocity of that."""
+    """Mass of all bodies, center of mass, and its velocity."""
     total = tree.mass[0]
     b = (tree.mc[0, 0], tree.mc[0, 1], tree.mc[0, 2])
     p = (0.0, 0.0, 0.0)

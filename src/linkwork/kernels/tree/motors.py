@@ -8,7 +8,7 @@
 |         | factor of the output of a network                                                          |
 | r, f    | rate of the actuator and its force                                                         |
 
-Commands that are on their way are activations, each a step older than the one before (a delay line).
+Delayed commands are activations, each a step older than the one before (a delay line).
 
 Cost: 20 operations a motor, and 4 a step of delay.
 """
@@ -23,7 +23,7 @@ MOTOR_WIDTH = 10
 STALL, SLOPE, COULOMB, STATIC, STRIBECK, SMOOTHING, INTEGRAL_GAIN, DELAY, BACKLASH, NETWORK_SCALE = range(MOTOR_WIDTH)
 
 MOST_DECAY = 64.0
-"""Beyond this, ``exp(-x)`` is nothing."""
+"""Beyond this, ``exp(-x)`` is negligible."""
 
 
 @kernel
@@ -66,7 +66,7 @@ def force_bounds(m: Array, r: Scalar) -> tuple[Scalar, Scalar]:
 
 @kernel
 def friction_force(m: Array, r: Scalar) -> tuple[Scalar, Scalar]:
-    """Friction at a rate, and what of its slope is a damper."""
+    """Friction at a rate, and the damping that is a part of its slope."""
     x = r * m[STRIBECK]
     size = m[COULOMB] + (m[STATIC] - m[COULOMB]) * (1.0 - decay(x * x))
     length = sqrt(r * r + m[SMOOTHING] * m[SMOOTHING])

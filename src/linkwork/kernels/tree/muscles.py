@@ -55,7 +55,7 @@ def active_by_velocity(m: Array, V: Scalar) -> Scalar:
 
 @kernel
 def muscle_gain(m: Array, length: Scalar, rate: Scalar) -> Scalar:
-    """Force by activation."""
+    """Force per activation."""
     V = rate / maximum(m[OPTIMAL] * m[FASTEST], LEAST_DIVISOR)
     return -m[PEAK] * active_by_length(m, optimal_lengths(m, length)) * active_by_velocity(m, V)
 

@@ -6,7 +6,7 @@ A layer is ``y = s(W x + b)``. A long short-term memory (Hochreiter, Schmidhuber
 
 | symbol | meaning                                                                               |
 |--------|---------------------------------------------------------------------------------------|
-| x, y   | inputs and outputs of a layer: two halves of ``network_x`` of an actuator, in turns   |
+| x, y   | inputs and outputs of a layer: alternately the two halves of ``network_x``            |
 | act    | errors and rates of the steps before, then ``h`` and ``c`` of each memory             |
 | next   | the same after the step                                                               |
 

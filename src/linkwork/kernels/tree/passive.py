@@ -32,7 +32,7 @@ def damper_torque(damping: Scalar, v: Scalar) -> Scalar:
 
 @kernel
 def subtract_passive_torques(tree: Array, w: Array, q: Array, v: Array, tau: Array) -> None:
-    """``tau = tau - passive torques`` of joints, tendons and force elements: what actuators have to supply."""
+    """``tau = tau - passive torques`` of joints, tendons and force elements: torques of actuators remain."""
     subtract_joint_torques(tree, q, v, tau)
     if tree.nforce_elements != 0:
         subtract_force_elements(tree, w, q, v, tau)

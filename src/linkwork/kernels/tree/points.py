@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Points of bodies in the world: where they are, how they move, their Jacobians, and the rates of these.
+"""Points of bodies in the world: positions, velocities, accelerations, Jacobians, and rates of Jacobians.
 
 Featherstone, Rigid Body Dynamics Algorithms, Section 2.10: the classical acceleration of a point. Points are inputs,
 each in the axes of a frame. Symbols as in `kinematics`, and for rates as in `common_frame`, in the world's frame.

@@ -181,8 +181,8 @@ def inverse_dynamics(tree: Array, w: Array, q: Array, v: Array, a: Array, wrench
 
 @kernel
 def tendon_inverse_dynamics(tree: Array, w: Array, q: Array, v: Array, a: Array, wrenches: Array, tau: Array) -> None:
-    """Inverse dynamics less the forces of tendons, media and the like, for robots that have such: others need no memory
-    for them.
+    """Inverse dynamics less the forces of tendons and force elements: an algorithm for robots that have some, so that
+    others need no work arrays for them.
     """
     inverse_dynamics(tree, w, q, v, a, wrenches, tau)
     subtract_force_elements(tree, w, q, v, tau)

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The tangent space at a configuration: rates of coordinates of joint velocities, joint velocities of rates, and
-gradients in both.
+"""The tangent space at a configuration: rates of coordinates from joint velocities and back, gradients in both.
 
 | symbol  | meaning                                                                                     |
 |---------|---------------------------------------------------------------------------------------------|
 | q       | configuration; ``o`` is where a joint's coordinates begin                                     |
 | v       | a tangent vector, as joint velocities are: ``k`` is where a joint's begin                     |
 | rates   | ``dq/dt``: positions move by ``R v``, quaternions by ``1/2 q * w``, directions by a quarter turn |
-| T, V    | ``rates = T(q) v`` and ``v = V(q) rates``: ``V T = 1``, and ``V`` takes changes of length for nothing |
+| T, V    | ``rates = T(q) v`` and ``v = V(q) rates``: ``V T = 1``, and ``V`` maps changes of length to zero |
 | y       | gradient of a function in the tangent space                                                 |
 | g       | its gradient by coordinates, ``V' y``: zero along changes of length, and ``T' g = y``         |
 

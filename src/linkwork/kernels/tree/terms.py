@@ -4,9 +4,9 @@ inertias are computed once.
 
 Featherstone, Rigid Body Dynamics Algorithms, Tables 5.1 and 6.2, in body coordinates; Orin, Goswami and Lee, Centroidal
 dynamics of a humanoid robot, 2013: column k of the momentum matrix is the momentum ``Ic S`` that `crba` projects on
-joints, in the world's axes about the center of mass. Gravity torques are the work of gravity on its linear part. What
-accelerates while no joint does, ``dJ/dt v`` of frames and of the center of mass, is known from the bias torques.
-Symbols as in `kinematics`, `rnea` and `crba`.
+joints, in the world's axes about the center of mass. Gravity torques are the work of gravity on its linear part. Bias
+accelerations ``dJ/dt v`` of frames and of the center of mass follow from the sweep for the bias torques. Symbols as in
+`kinematics`, `rnea` and `crba`.
 
 | symbol | meaning                                                      |
 |--------|--------------------------------------------------------------|
@@ -82,8 +82,8 @@ def center_bias(tree: Array, w: Array, total: Scalar, out: Array) -> None:
 def frame_motion(tree: Array, w: Array, f: int, v: Array, jacobian: Array, velocity: Array, bias: Array) -> None:
     """Velocity of frame ``f``, ``J v``, and ``dJ/dt v``, in the reference frame; accelerations are those of the bias.
 
-    From the classical acceleration of the frame to the rate of ``J v``: local axes turn, and at the world's origin is
-    another point of the body at each time.
+    The rate of ``J v`` is not the classical acceleration of the frame: local axes rotate, and the point of the body
+    that is at the world's origin changes.
     """
     for j in range(6):
         velocity[j] = 0.0

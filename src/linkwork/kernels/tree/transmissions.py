@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Transmissions of actuators that are no path: wrenches on sites and on ball and free joints, and slider-cranks.
+"""Transmissions beside joints and tendons: wrenches on sites and on ball and free joints, and slider-cranks.
 
 Their lengths and moment arms are those of MuJoCo's ``mj_transmission``. With ``g`` the gear, of a site at ``p`` with
 the rotation ``R``: ``J = g_f' R' dp/dv + g_n' R' dw/dv``, relative to a reference site if there is one. A slider-crank

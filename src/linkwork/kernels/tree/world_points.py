@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Points of bodies in the world: where they are, how fast, and torques of forces at them, along the path to the root.
+"""Points of bodies in the world: positions, velocities, and torques of forces at them, along the path to the root.
 
 ``ten_E, ten_o`` are poses of all bodies in the world. Cost: O(n) for poses; for a point, the depth of its body.
 """

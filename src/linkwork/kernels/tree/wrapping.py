@@ -8,10 +8,10 @@ the one across its axis. It is a straight line, or two tangents with an arc betw
 |--------|------------------------------------------------------------------------------------|
 | a, b   | the two points in the plane, from the center; each two numbers                      |
 | s      | a point on the side where the tendon passes, in the plane, at the radius            |
-| p, q   | where the tangents touch                                                           |
+| p, q   | points of tangency                                                                 |
 | r      | radius                                                                             |
 
-Lengths do not change, to first order, with where tangents touch: moment arms are those of two points fixed to the
+To first order, lengths do not depend on the points of tangency: moment arms are those of two points fixed to the
 obstacle. Cost: a fixed number of operations.
 """
 
@@ -28,12 +28,12 @@ from linkwork.kernels.tree.world_points import add_point_jacobian, world_point
 CROSSED = -10000.0
 """Score of a path whose tangents cross."""
 NO_SIDE, SIDE, INSIDE = range(3)
-"""On which side of an obstacle a tendon passes: either, a given one, inside."""
+"""Sides of an obstacle on which a tendon passes: either, a given one, inside."""
 NEWTON_STEPS, NEWTON_START = 20, 1.0 - 1e-7
 
 Pair = tuple[Scalar, Scalar]
 Path = tuple[Scalar, Scalar, Scalar, Scalar, Scalar, Scalar]
-"""One where the tendon wraps and not zero, the two points of touch, and the length of the arc."""
+"""One where the tendon wraps, else zero; the two points of tangency; the length of the arc."""
 
 
 @kernel
@@ -195,7 +195,7 @@ def plane_axes(a: Vector, b: Vector) -> tuple[Triple, Triple]:
 
 @kernel
 def wrapped_path(tree: Array, w: Array, m: int) -> tuple[Scalar, Triple, Triple, Scalar]:
-    """Of obstacle ``m``: one where the tendon wraps, the points of touch in the world, the length between them."""
+    """Of obstacle ``m``: one where the tendon wraps, points of tangency in the world, the length between them."""
     i = tree.wrap_body[m]
     center = world_point(w, i, tree.wrap_position[m])
     R = tree.wrap_rotation[m]

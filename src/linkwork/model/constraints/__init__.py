@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Constraints: what closes loops, holds feet, and couples joints. One class each.
+"""Constraints that close loops, hold feet, and couple joints. One class each.
 
 Between two frames (`pairs`): `Weld`, `Hinge`, `Slider`, `Cylindrical`, `Cardan`, `Point`, `PlaneOnPlane`,
 `PointOnLine`, `PointOnPlane`, `Rod`, `Rolling`. On joint coordinates (`couplings`, `functions`): `JointCoupling`,

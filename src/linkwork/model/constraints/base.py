@@ -21,7 +21,7 @@ WORLD = "world"
 
 @dataclass(frozen=True, eq=False)
 class Renaming:
-    """New names of what a constraint refers to, where its model becomes a part of another.
+    """New names of the bodies, frames and joints of a constraint, where its model becomes a part of another.
 
     Args:
         place: New name of a body or frame.
@@ -61,7 +61,7 @@ class Constraint:
     """The base of all constraints; see the subclasses.
 
     Args:
-        name: Its name; by default made of the names of what it constrains.
+        name: Its name; by default composed of the names of bodies, frames or joints that it constrains.
         compliance: Scales the regularization of rows in proximal and soft methods: one number, or one per row.
         enabled: Whether it acts. A disabled constraint keeps its rows.
         time_constant: Of Baumgarte stabilization, in seconds: errors decay with it, critically damped.

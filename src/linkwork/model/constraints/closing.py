@@ -45,7 +45,7 @@ class Opened(NamedTuple):
 
 
 def opening(constraint: Pair) -> Opened | None:
-    """The joint that allows what a constraint allows; None where there is none.
+    """The joint with the relative motions of a constraint; None where there is none.
 
     It is the inverse of `closing`. A `Cylindrical` constraint is two joints, others (`Rod`, `PointOnPlane`) are none.
     """

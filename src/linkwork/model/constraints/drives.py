@@ -188,7 +188,7 @@ class LengthDrive(TendonCoupling):
 
     def __init__(self, tendon: Tendon, follows: Motion, **options: Unpack[ConstraintOptions]) -> None:
         if not isinstance(tendon, Tendon):
-            raise ModelError(f"LengthDrive: {tendon!r} is no Tendon")
+            raise ModelError(f"LengthDrive: {tendon!r} is not a Tendon")
         self._set(tendon=tendon, follows=follows)
         options.setdefault("name", f"{tendon.name} drive")
         super().__init__(tendon, None, (0.0,), **options)

@@ -92,7 +92,7 @@ class Follows(FunctionCoupling):
         follower: Joint that follows.
         leaders: Joint or joints whose coordinates the function takes, in its order.
         function: Returns the follower's coordinate; see `FunctionCoupling`.
-        offset: Added to what the function returns.
+        offset: Added to the function's result.
         options: Those of `Constraint`: name, compliance, and more.
     """
 

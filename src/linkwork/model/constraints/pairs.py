@@ -20,7 +20,7 @@ Rows are in this order, rotation first:
 Kernels (`kernels.constrained.rows`) know a pair of frames by two codes (`model.pairs`): which relative rotation and
 which relative translation is free; each class is one choice of both. The error of a pair is expressed in the axes of
 the first frame. Where its origins coincide (`MEET`), the error is a vector and its rate the rate of that vector, so
-that rows span what they span in MuJoCo, and points what they span in Pinocchio, also where the loop is open. Rotation
+that rows have the span of MuJoCo's, and points the span of Pinocchio's, also where the loop is open. Rotation
 is measured by ``2 sin(angle / 2)``, which has no other zero than the true one.
 """
 

@@ -42,7 +42,7 @@ class TendonCoupling(Constraint):
     def __post_init__(self) -> None:
         for tendon in (self.follower, *(() if self.leader is None else (self.leader,))):
             if not isinstance(tendon, Tendon):
-                raise ModelError(f"TendonCoupling: {tendon!r} is no Tendon")
+                raise ModelError(f"TendonCoupling: {tendon!r} is not a Tendon")
         coefficients = tuple(numbers(self.coefficients, "TendonCoupling: coefficients").reshape(-1).tolist())
         if not 1 <= len(coefficients) <= 5:
             raise ModelError(f"TendonCoupling: {plural(len(coefficients), 'coefficient')}, needs 1 to 5")

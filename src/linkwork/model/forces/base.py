@@ -26,7 +26,7 @@ class ForceElement:
     """The base of all force elements; see the subclasses.
 
     Args:
-        name: Its name; by default made of the names of what it acts on.
+        name: Its name; by default composed of the names of bodies, frames or joints on which it acts.
         watched: Joints with one coordinate each, whose positions and velocities are further inputs of the law.
     """
 

@@ -97,7 +97,9 @@ class _BetweenJoints(ForceElement):
     def __post_init__(self) -> None:
         self._numbers(ratio=self.ratio)
         if self.second is not None and (self.ratio == 0 or self.first == self.second):
-            raise self._error(f"joins '{self.first}' and '{self.second}' by the ratio {self.ratio:g}")
+            raise self._error(
+                f"joins '{self.first}' and '{self.second}' by the ratio {self.ratio:g}, needs two joints, ratio != 0"
+            )
         super().__post_init__()
 
     @property

@@ -7,7 +7,7 @@ actuators on joints and tendons with their gains, biases and activations, gravit
 sensors, how geoms look, and which of them may touch. What changes the dynamics and is not read is an
 `UnsupportedFeature`. See docs/reference/mjcf.md.
 
-| file           | what it knows                                                    |
+| file           | contents                                                         |
 |----------------|------------------------------------------------------------------|
 | document       | included files, default classes                                  |
 | expansion      | <attach> and <replicate>, written out                            |

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Gprims of USD as shapes, what of them collides, and the volumes that masses are computed from.
+"""Gprims of USD as shapes, colliders among them, and the volumes that masses are computed from.
 
 | prim               | here                                                                                    |
 |--------------------|-----------------------------------------------------------------------------------------|

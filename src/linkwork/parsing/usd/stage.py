@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Stages of USD, by usd-core: opened with care, in SI units and with z up.
 
-| here        | what it is                                                                                    |
+| here        | meaning                                                                                       |
 |-------------|-----------------------------------------------------------------------------------------------|
 | ``meters``  | of one unit of length of the stage (``metersPerUnit``; by USD's default 0.01)                   |
 | ``kilograms`` | of one unit of mass (``kilogramsPerUnit``; by default 1)                                       |
