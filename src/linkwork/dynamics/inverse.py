@@ -397,16 +397,15 @@ class InverseDynamics(BaseEvaluator):
         miss = np.abs(full - a) / units
         if miss.max(initial=0.0) <= tolerance * falling:
             return
-        largest = (np.maximum(np.abs(a), np.abs(full)) / units).max(axis=-1, initial=falling, keepdims=True)
+        largest = np.max(np.maximum(np.abs(a), np.abs(full)) / units, axis=-1, initial=falling, keepdims=True)
         if (wrong := miss > tolerance * largest).any():
             at = tuple(int(k) for k in np.unravel_index(np.argmax(np.where(wrong, miss, 0.0)), miss.shape))
-            where = f" in state {at[:-1]}" if len(at) > 1 else ""
-            value = np.broadcast_to(a, miss.shape)[at]
+            where, value = f" in state {at[:-1]}" if len(at) > 1 else "", np.broadcast_to(a, miss.shape)[at]
             raise InputError(
                 f"the constraints of '{self.robot.name}' do not allow the acceleration a{where}: "
                 f"{dof_names(self.robot)[at[-1]]} has {value:.6g}, and follows the independent joints with "
-                f"{full[at]:.6g}. Complete a with Minimal(robot).acceleration(q, v, ...), or name a method "
-                "('cluster', 'actuated', 'least'), which reads only entries of independent joints"
+                f"{full[at]:.6g}. Complete a with Minimal(robot).acceleration(q, v, ...), or name a method: 'cluster', "
+                "'actuated' and 'least' read only entries of independent joints"
             )
 
     def _contacts_of(self, results: Sequence[Array]) -> BearingContacts:
