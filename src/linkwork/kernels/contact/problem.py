@@ -270,7 +270,8 @@ def contact_rows(tree: Array, w: Array, settings: ContactSettings, acting: Scala
             w.contact_b[s, 0] = u[0] / h
             w.contact_b[s, 1] = u[1] / h
             w.offset[s] = normal_offset(tree, s, w.effective_gap[s], u[2], settings, acting) / h
-            w.contact_C[s] = normal_compliance(tree, s, w.effective_gap[s], u[2], settings.D[s], settings)
+            yields = yielding(tree, s, w.effective_gap[s], u[2], settings.D[s], settings)
+            w.contact_C[s] = tree.contact_compliance[s] / (h * h) + yields
             w.contact_b[s, 2] = u[2] / h + w.offset[s]
 
 
@@ -314,12 +315,6 @@ def yielding(tree: Array, s: int, gap: Scalar, un: Scalar, D: Scalar, settings: 
     hard = where(0.0, tree.contact_compliance[s], 0.0, where(un, -settings.threshold, 0.0, 1.0))
     fall = maximum(settings.gravity * settings.dt, settings.tolerance)
     return hard * D * minimum(YIELDS, -removal_velocity(tree, s, minimum(gap, 0.0), settings) / fall)
-
-
-@kernel
-def normal_compliance(tree: Array, s: int, gap: Scalar, un: Scalar, D: Scalar, settings: Array) -> Scalar:
-    """Velocity along the normal that an impulse adds: that of a soft contact, or where penetration is removed."""
-    return tree.contact_compliance[s] / (settings.dt * settings.dt) + yielding(tree, s, gap, un, D, settings)
 
 
 @kernel

@@ -21,7 +21,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from linkwork.kernels.algorithm import Shape
-from linkwork.kernels.contact.problem import normal_compliance, normal_offset, removal_velocity, yielding
+from linkwork.kernels.contact.problem import normal_offset, removal_velocity, yielding
 from linkwork.kernels.contact.reduced.problem import CONE, CONES, FULL, LOOPS, NEAR, POINTS, PYRAMID, ROWS, SIDES
 from linkwork.kernels.contact.reduced.pyramid import PYRAMID_WORK, edge_compliance, set_turn, turned_axis
 from linkwork.kernels.contact.reduced.soft import soft_friction_compliance, soft_normal
@@ -290,9 +290,9 @@ def contact_rows(tree: Array, w: Array, p: int, v: Array, settings: ReducedSetti
     w.offset[p] = normal_offset(tree, s, w.effective_gap[p], w.before[row], settings, acting)
     w.row_c[row] = w.offset[p]
     D = tree.pair_D[c]
-    w.compliance[row] = (
-        normal_compliance(tree, s, w.effective_gap[p], w.before[row], D, settings) + settings.softness * D
-    )
+    softness = settings.softness * D
+    yields = maximum(yielding(tree, s, w.effective_gap[p], w.before[row], D, settings) - softness, 0.0)
+    w.compliance[row] = tree.contact_compliance[s] / (settings.dt * settings.dt) + softness + yields
     for r in range(row + 1, row + w.cone_dim[e]):
         w.row_c[r] = 0.0
         w.compliance[r] = 0.0
@@ -302,7 +302,7 @@ def contact_rows(tree: Array, w: Array, p: int, v: Array, settings: ReducedSetti
     scale_set(w, e, D, 2.0 / (D * (1.0 + mu * mu)), mu, 1.0)
     rigid = where(0.0, tree.contact_compliance[s], 0.0, 1.0)
     w.removal[e] = rigid * removal_velocity(tree, s, minimum(w.effective_gap[p], 0.0), settings)
-    w.yields[e] = yielding(tree, s, w.effective_gap[p], w.before[row], D, settings)
+    w.yields[e] = yields
     if tree.nsoft > 0:
         soften(tree, w, e, c, settings.dt)
     # in lanes that do not reach it, it is as if it were not there
