@@ -48,7 +48,7 @@ def test_a_sliding_box_loses_speed_by_friction() -> None:
 
 def test_a_box_that_sticks_does_not_move() -> None:
     robot, q = box()
-    step = lw.contact.ContactStep(robot, DT)
+    step = lw.contact.ContactStep(robot, DT, time_constant=None)
     push = np.array([0.4 * FRICTION * GRAVITY, 0.3, 0.0, 0.0, 0.0, 0.0])
     found = step.plain().derivatives(q, np.zeros(6), push, solution=step(q, np.zeros(6), push))
     assert_close(found.dv1_dtau, np.zeros((6, 6)), 1e-9, scale=DT)
@@ -65,6 +65,23 @@ def test_a_ball_bounces_with_its_restitution() -> None:
     assert_close(found.v1[2], 2.4, 1e-6)
     assert abs(found.dv1_dv[2, 2] + 0.8) < 1e-9
     assert_close(found.dv1_dtau[2], np.zeros(6), 1e-9, scale=DT)  # no force in the step changes the bounce
+
+
+@pytest.mark.parametrize(("depth", "h"), [(1e-4, 1e-6), (1e-7, 1e-8)])
+def test_loads_slow_the_removal_of_penetration_in_all_forms(depth: float, h: float) -> None:
+    """By a compliance, which depends on slight depths; derivatives have what it changes."""
+    robot = zoo.sliding_box(friction=FRICTION)
+    q, push = robot.poses["assembled"].copy(), np.array([1.0, 0.3, -2.0, 0.05, 0.02, 0.1])
+    q[2] -= depth
+    step = lw.contact.ContactStep(robot, DT, tolerance=1e-11)
+    solution = step.by_slots(q, np.zeros(6), push)
+    assert_close(step(q, np.zeros(6), push).v, solution.v, 1e-10, scale=1.0)
+    assert solution.v[2] < depth / (2 * DT) * (1 - 1e-3)
+    found = step.by_slots.plain().derivatives(q, np.zeros(6), push, solution=solution)
+    sides = [
+        [step.by_slots(robot.integrate(q, sign * e), np.zeros(6), push).v for e in h * np.eye(6)] for sign in (1, -1)
+    ]
+    assert_close(found.dv1_dq, (np.array(sides[0]) - np.array(sides[1])).T / (2 * h), 1e-5)
 
 
 def test_bodies_that_are_apart_fall_freely() -> None:
@@ -183,7 +200,7 @@ def test_products_agree_with_each_other_in_any_state(seed: int) -> None:
 def test_smoothing_shows_the_way_out_of_rest() -> None:
     """A box that sticks has no gradient by a push; smoothed, it has one, the larger the more it is smoothed."""
     robot, q = box()
-    step, push = lw.contact.ContactStep(robot, DT), np.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+    step, push = lw.contact.ContactStep(robot, DT, time_constant=None), np.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0])
     solution = step(q, np.zeros(6), push)
     slopes = [
         step.plain().jvp(q, np.zeros(6), push, np.zeros(6), np.zeros(6), np.eye(6)[0], solution=solution, smoothing=s)[

@@ -22,14 +22,15 @@ FLOOR = '<geom name="floor" type="plane" size="0 0 0.05"/>'
 END = "</worldbody></mujoco>"
 
 
-def pile(count: int, shapes: Sequence[str] = SHAPES) -> str:
+def pile(count: int, shapes: Sequence[str] = SHAPES, seed: int = 0) -> str:
     """Mixed bodies in layers above the ground, turned at random, which fall on each other.
 
     Args:
         count: How many.
         shapes: Their geoms, in turn.
+        seed: Of their poses.
     """
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(seed)
     side = max(2, round((count / 4) ** (1 / 3) + 1))
     bodies = []
     for k in range(count):

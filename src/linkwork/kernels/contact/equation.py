@@ -69,12 +69,11 @@ def smoothed_length(mu: Scalar, y: Vector, theta: Scalar, rounding: Scalar) -> S
 
 
 @kernel
-def penalized(tree: Array, s: int, settings: ContactSettings, z: Vector, y: Vector, theta: Scalar) -> Triple:
+def penalized(tree: Array, w: Array, s: int, settings: ContactSettings, z: Vector, y: Vector, theta: Scalar) -> Triple:
     """``z - sigma w``."""
     mu = tree.friction[s]
     sigma = penalty(tree, s, settings)
-    compliance = tree.contact_compliance[s] / (settings.dt * settings.dt)
-    normal = y[2] + settings.saxce * smoothed_length(mu, y, theta, settings.rounding) + compliance * z[2]
+    normal = y[2] + settings.saxce * smoothed_length(mu, y, theta, settings.rounding) + w.contact_C[s] * z[2]
     x = sigma * mu
     return z[0] - x * y[0], z[1] - x * y[1], z[2] - sigma * normal
 
@@ -93,11 +92,13 @@ def box_smoothing(sigma: Scalar, theta: Scalar) -> Scalar:
 
 
 @kernel
-def contact_equation(tree: Array, s: int, settings: ContactSettings, f: Vector, y: Vector, theta: Scalar) -> Scalar:
+def contact_equation(
+    tree: Array, w: Array, s: int, settings: ContactSettings, f: Vector, y: Vector, theta: Scalar
+) -> Scalar:
     """The square of ``(z - P) / sigma``."""
     sigma = penalty(tree, s, settings)
     z = scaled_force(tree.friction[s], f)
-    P = smooth_cone(penalized(tree, s, settings, z, y, theta), cone_smoothing(settings, sigma, theta)).P
+    P = smooth_cone(penalized(tree, w, s, settings, z, y, theta), cone_smoothing(settings, sigma, theta)).P
     r = (z[0] - P[0], z[1] - P[1], z[2] - P[2])
     return (r[0] * r[0] + r[1] * r[1] + r[2] * r[2]) / (sigma * sigma)
 
@@ -114,14 +115,14 @@ def linearize_contact(
     mu = tree.friction[s]
     sigma = penalty(tree, s, settings)
     z = scaled_force(mu, f)
-    c = smooth_cone(penalized(tree, s, settings, z, y, theta), cone_smoothing(settings, sigma, theta))
+    c = smooth_cone(penalized(tree, w, s, settings, z, y, theta), cone_smoothing(settings, sigma, theta))
     plus = 1.0 / maximum(c.not_plus, settings.slack)
     minus = 1.0 / maximum(c.not_minus, settings.slack)
     across = 1.0 / maximum(c.not_across, settings.slack)
     d = (z[0] - c.P[0], z[1] - c.P[1], z[2] - c.P[2])
     r = symmetric_product(spectral(c.t, plus, minus, across), d)
     G = spectral(c.t, sigma * plus * c.plus, sigma * minus * c.minus, sigma * across * c.across)
-    compliance = tree.contact_compliance[s] / (settings.dt * settings.dt)
+    compliance = w.contact_C[s]
     share = compliance / (1.0 + compliance * G[5])
     k = share * r[2]
     w.contact_P[s, 0] = mu * (z[0] - r[0] + k * G[2])
@@ -204,6 +205,7 @@ def merit(tree: Array, w: Array, settings: ContactSettings, result: ContactResul
         dy = w.contact_dy[s]
         x = x + contact_equation(
             tree,
+            w,
             s,
             settings,
             (f[0] + t * df[0], f[1] + t * df[1], f[2] + t * df[2]),

@@ -89,6 +89,7 @@ CONTACT_ROWS: dict[str, Shape] = {
     "contact_b": ("nslots", 3),
     "offset": ("nslots",),
     "effective_gap": ("nslots",),
+    "contact_C": ("nslots",),
     "lever_K": (3, 6),
     "box_b": ("nboxes",),
     "torque": ("nv",),
@@ -229,6 +230,9 @@ def setup_contact_problem(tree: Array, w: Array, problem: ContactProblem, reduct
         w.box_b[b] = (tree.box_sign[b] * v[k] + stabilized(gap, problem.settings, most)) / h
 
 
+YIELDS = 1e-4
+"""The most compliance along the normal of contacts whose penetration is removed, as a part of their inverse inertia:
+redundant contacts at different depths ask for velocities that contradict each other."""
 SAME_GAP = 30.0
 """Gaps of less than this many times what the tolerance allows in a step are zero: several contacts of a face stay on it
 together."""
@@ -266,6 +270,8 @@ def contact_rows(tree: Array, w: Array, settings: ContactSettings, acting: Scala
             w.contact_b[s, 0] = u[0] / h
             w.contact_b[s, 1] = u[1] / h
             w.offset[s] = normal_offset(tree, s, w.effective_gap[s], u[2], settings, acting) / h
+            yields = yielding(tree, s, w.effective_gap[s], u[2], settings.D[s], settings)
+            w.contact_C[s] = tree.contact_compliance[s] / (h * h) + yields
             w.contact_b[s, 2] = u[2] / h + w.offset[s]
 
 
@@ -291,13 +297,32 @@ def normal_lever(tree: Array, w: Array, c: int, s: int) -> Scalar:
 
 
 @kernel
-def normal_offset(tree: Array, s: int, gap: Scalar, un: Scalar, settings: Array, acting: Scalar) -> Scalar:
-    """``b`` of the normal direction of a contact that separates at ``un`` before the step, with the part ``acting`` of
-    its restitution; settings are `ContactSettings` or `ReducedSettings`."""
+def removal_velocity(tree: Array, s: int, gap: Scalar, settings: Array) -> Scalar:
+    """The velocity at which penetration is removed, at most zero, as ``b`` has it; settings as of `normal_offset`."""
     most = where(0.0, tree.contact_compliance[s], UNBOUNDED, settings.push)
     time = where(0.0, tree.contact_compliance[s], settings.dt, settings.penetration_time)
     noise = where(0.0, tree.contact_compliance[s], 0.0, SAME_GAP * settings.tolerance * settings.dt)
-    b = where(gap, 0.0, maximum(minimum(gap + noise, 0.0) / time, -most), maximum(gap - noise, 0.0) / settings.dt)
+    return maximum(minimum(gap + noise, 0.0) / time, -most)
+
+
+@kernel
+def yielding(tree: Array, s: int, gap: Scalar, un: Scalar, D: Scalar, settings: Array) -> Scalar:
+    """Compliance along the normal by which loads slow the removal of penetration, of a contact with the inverse inertia
+    ``D``: what gravity adds to its velocity takes a slow removal, and faster ones have the compliance `YIELDS`.
+
+    Soft contacts have none, nor impacts: what closes faster than at rest.
+    """
+    hard = where(0.0, tree.contact_compliance[s], 0.0, where(un, -settings.threshold, 0.0, 1.0))
+    fall = maximum(settings.gravity * settings.dt, settings.tolerance)
+    return hard * D * minimum(YIELDS, -removal_velocity(tree, s, minimum(gap, 0.0), settings) / fall)
+
+
+@kernel
+def normal_offset(tree: Array, s: int, gap: Scalar, un: Scalar, settings: Array, acting: Scalar) -> Scalar:
+    """``b`` of the normal direction of a contact that separates at ``un`` before the step, with the part ``acting`` of
+    its restitution; settings are `ContactSettings` or `ReducedSettings`."""
+    noise = where(0.0, tree.contact_compliance[s], 0.0, SAME_GAP * settings.tolerance * settings.dt)
+    b = where(gap, 0.0, removal_velocity(tree, s, gap, settings), maximum(gap - noise, 0.0) / settings.dt)
     e = acting * tree.restitution[s]
     bounced = minimum(e * un, b)
     closes = where(un + gap / settings.dt, 0.0, where(un, -settings.threshold, 1.0, 0.0), 0.0)
@@ -329,8 +354,8 @@ def problem_residual(tree: Array, w: Array, problem: ContactProblem, result: Con
     largest = 0.0
     for s in range(tree.nslots):
         f = slot_vector(result.forces, s)
-        compliance = tree.contact_compliance[s] / (h * h)
-        largest = maximum(largest, contact_residual(tree.friction[s], settings.D[s], f, w.contact_y[s], compliance))
+        y = w.contact_y[s]
+        largest = maximum(largest, contact_residual(tree.friction[s], settings.D[s], f, y, w.contact_C[s]))
     for b in range(tree.nboxes):
         x = box_residual(settings.box_D[b], result.boxes[b], w.box_y[b], tree.box_lower[b], tree.box_upper[b])
         largest = maximum(largest, settings.box_unit[b] * x)

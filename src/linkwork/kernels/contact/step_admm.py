@@ -96,14 +96,13 @@ def admm_view(tree: Array, *arrays: Array) -> tuple[ContactProblem, ContactResul
 @kernel
 def set_springs(tree: Array, w: Array, settings: ContactSettings, c: Scalar) -> None:
     """``G = 1 / (R + rho)`` of all contacts and boxes."""
-    h = settings.dt
     for s in range(tree.nslots):
         rho = c * settings.D[s]
         for k in range(6):
             w.contact_G[s, k] = 0.0
         w.contact_G[s, 0] = 1.0 / rho
         w.contact_G[s, 3] = 1.0 / rho
-        w.contact_G[s, 5] = 1.0 / (rho + tree.contact_compliance[s] / (h * h))
+        w.contact_G[s, 5] = 1.0 / (rho + w.contact_C[s])
     for b in range(tree.nboxes):
         w.box_G[b] = 1.0 / (c * settings.box_D[b])
 
@@ -268,9 +267,8 @@ def guess_centers(tree: Array, w: Array, settings: ContactSettings, result: Cont
         y = w.contact_y[s]
         inverse = 1.0 / (c * settings.D[s])
         gamma = tree.friction[s] * tangential_length(y)
-        compliance = tree.contact_compliance[s] / (settings.dt * settings.dt)
         f = slot_vector(result.forces, s)
-        normal = y[2] + gamma + compliance * f[2]
+        normal = y[2] + gamma + w.contact_C[s] * f[2]
         set_slot_vector((f[0] - inverse * y[0], f[1] - inverse * y[1], f[2] - inverse * normal), centers.contacts, s)
     for b in range(tree.nboxes):
         centers.boxes[b] = result.boxes[b] - w.box_y[b] / (c * settings.box_D[b])

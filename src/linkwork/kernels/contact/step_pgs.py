@@ -122,12 +122,11 @@ def make_matrix(tree: Array, w: Array) -> None:
 @kernel
 def set_rows(tree: Array, w: Array, problem: ContactProblem, result: ContactResult) -> None:
     """Free velocities, compliances, bounds and first forces of rows; of disabled ones, forces are zero."""
-    h = problem.settings.dt
     for s in range(tree.nslots):
         for k in range(3):
             r = 3 * s + k
             w.row_g[r] = w.contact_y[s, k]
-            w.row_R[r] = tree.contact_compliance[s] / (h * h) if k == 2 else 0.0
+            w.row_R[r] = w.contact_C[s] if k == 2 else 0.0
             w.row_lower[r] = 0.0
             w.row_upper[r] = 0.0
             w.row_x[r] = problem.forces0[r]

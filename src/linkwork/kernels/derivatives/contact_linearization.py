@@ -70,13 +70,13 @@ def sensitivity_of_contact(
     mu = tree.friction[s]
     sigma = penalty(tree, s, settings)
     z = scaled_force(mu, f)
-    c = smooth_cone(penalized(tree, s, settings, z, y, theta), cone_smoothing(settings, sigma, theta))
+    c = smooth_cone(penalized(tree, w, s, settings, z, y, theta), cone_smoothing(settings, sigma, theta))
     plus = maximum(c.not_plus, LEAST_SLACK)
     minus = maximum(c.not_minus, LEAST_SLACK)
     across = maximum(c.not_across, LEAST_SLACK)
     G = spectral(c.t, sigma * c.plus / plus, sigma * c.minus / minus, sigma * c.across / across)
     E = spectral(c.t, 1.0 - c.not_plus / plus, 1.0 - c.not_minus / minus, 1.0 - c.not_across / across)
-    compliance = tree.contact_compliance[s] / (settings.dt * settings.dt)
+    compliance = w.contact_C[s]
     share = compliance / (1.0 + compliance * G[5])
     g = (G[2], G[4], G[5])
     w.contact_share[s] = share

@@ -10,7 +10,7 @@ the state before it, at given accelerations and forces: no system is solved, so 
 | symbol  | meaning                                                                        |
 |---------|--------------------------------------------------------------------------------|
 | balance | ``M a + c - tau - J' f - J_l' lambda - s f_b``: zero at the solution             |
-| y       | ``J a + b``: velocities of contacts after the step, with their gaps, over ``dt``  |
+| y       | ``J a + b``, with ``C f_n`` along normals: velocities of contacts after the step, over ``dt`` |
 | rows    | ``k - J_l a`` of loops: zero at the solution                                     |
 | box_y   | as ``y``, of limits and dry friction of joints                                  |
 
@@ -87,9 +87,11 @@ def contact_equations(
     rows_of(tree, w, result.a)
     for c in range(tree.ncontacts):
         for s in range(tree.contact_slot[c], tree.contact_slot[c] + tree.contact_slots[c]):
-            apply_contact_force(tree, w, c, s, slot_vector(result.forces, s))
+            f = slot_vector(result.forces, s)
+            apply_contact_force(tree, w, c, s, f)
             for k in range(3):
                 y[s, k] = w.contact_y[s, k]
+            y[s, 2] += w.contact_C[s] * f[2]
     for b in range(tree.nboxes):
         w.tau[tree.box_v[b]] += tree.box_sign[b] * result.boxes[b]
         box_y[b] = w.box_y[b]

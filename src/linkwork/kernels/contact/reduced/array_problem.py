@@ -92,6 +92,7 @@ def solve_array_problem(
         w.cone_saxce[e] = bounds[e, SAXCE]
         w.cone_unit[e] = 1.0
         w.removal[e] = 0.0
+        w.yields[e] = 0.0
         mu = bounds[e, FRICTION]
         w.cone_sigma[e] = 1.0 / bounds[e, INVERSE_INERTIA]
         if tree.set_dim[e] > 1 and tree.set_kind[e] != EQUALITY:

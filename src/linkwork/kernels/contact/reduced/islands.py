@@ -86,6 +86,7 @@ def swap_sets(w: Array, i: int, j: int) -> None:
         swap_numbers(w.cone_unit, i, j)
         swap_numbers(w.cone_saxce, i, j)
         swap_numbers(w.removal, i, j)
+        swap_numbers(w.yields, i, j)
 
 
 @kernel

@@ -29,6 +29,7 @@ from ``side_column[k]`` on.
 | cone_mu     | coefficient of sliding friction                                                               |
 | cone_unit   | what makes a velocity of a row: one, or a length of the robot for joints that turn             |
 | removal     | part of ``c`` that removes penetration, at most zero                                          |
+| yields      | part of ``compliance`` along the normal that slows this removal                               |
 | cone_saxce  | factor of De Saxcé's term: one, or zero for contacts that are soft                             |
 | row_R, row_unit | of loops: regularization, and what makes a velocity of a row                              |
 | momentum    | ``p``                                                                                         |
@@ -74,6 +75,7 @@ PROBLEM_ROWS: dict[str, Shape] = {
     "cone_unit": ("nsets",),
     "cone_saxce": ("nsets",),
     "removal": ("nsets",),
+    "yields": ("nsets",),
     "row_R": ("nrows",),
     "row_unit": ("nrows",),
     "cone_G": ("nrows", MAX_DIM),

@@ -39,6 +39,8 @@ def hold_set(w: Array, settings: ReducedSettings, e: int, lanes: Scalar) -> Scal
     held = lanes * where(c, without, 1.0, 0.0)
     w.row_c[row] = where(0.5, held, without, c)
     w.row_y[row] += where(0.5, held, without - c, 0.0)
+    w.compliance[row] -= where(0.5, held, w.yields[e], 0.0)
+    w.yields[e] = where(0.5, held, 0.0, w.yields[e])
     return held
 
 

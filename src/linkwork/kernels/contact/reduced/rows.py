@@ -21,7 +21,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from linkwork.kernels.algorithm import Shape
-from linkwork.kernels.contact.problem import normal_offset
+from linkwork.kernels.contact.problem import normal_offset, removal_velocity, yielding
 from linkwork.kernels.contact.reduced.problem import CONE, CONES, FULL, LOOPS, NEAR, POINTS, PYRAMID, ROWS, SIDES
 from linkwork.kernels.contact.reduced.pyramid import PYRAMID_WORK, edge_compliance, set_turn, turned_axis
 from linkwork.kernels.contact.reduced.soft import soft_friction_compliance, soft_normal
@@ -289,16 +289,20 @@ def contact_rows(tree: Array, w: Array, p: int, v: Array, settings: ReducedSetti
     set_velocities(tree, w, e, v)
     w.offset[p] = normal_offset(tree, s, w.effective_gap[p], w.before[row], settings, acting)
     w.row_c[row] = w.offset[p]
-    w.compliance[row] = tree.contact_compliance[s] / (settings.dt * settings.dt) + settings.softness * tree.pair_D[c]
+    D = tree.pair_D[c]
+    softness = settings.softness * D
+    yields = maximum(yielding(tree, s, w.effective_gap[p], w.before[row], D, settings) - softness, 0.0)
+    w.compliance[row] = tree.contact_compliance[s] / (settings.dt * settings.dt) + softness + yields
     for r in range(row + 1, row + w.cone_dim[e]):
         w.row_c[r] = 0.0
         w.compliance[r] = 0.0
     if tree.contact_moving[c] > 0:
         surface_rows(tree, w, e, c, s)
     mu = tree.pair_friction[c, 0]
-    scale_set(w, e, tree.pair_D[c], 2.0 / (tree.pair_D[c] * (1.0 + mu * mu)), mu, 1.0)
+    scale_set(w, e, D, 2.0 / (D * (1.0 + mu * mu)), mu, 1.0)
     rigid = where(0.0, tree.contact_compliance[s], 0.0, 1.0)
-    w.removal[e] = rigid * minimum(normal_offset(tree, s, w.effective_gap[p], 0.0, settings, 0.0), 0.0)
+    w.removal[e] = rigid * removal_velocity(tree, s, minimum(w.effective_gap[p], 0.0), settings)
+    w.yields[e] = yields
     if tree.nsoft > 0:
         soften(tree, w, e, c, settings.dt)
     # in lanes that do not reach it, it is as if it were not there
@@ -322,6 +326,7 @@ def soften(tree: Array, w: Array, e: int, c: int, h: Scalar) -> None:
     w.compliance[row] = R
     w.cone_saxce[e] = 0.0
     w.removal[e] = 0.0
+    w.yields[e] = 0.0
     for r in range(row + 1, row + w.cone_dim[e]):  # mu s in row_c
         w.row_c[r] = w.row_c[r] - kept * (w.before[r] + w.row_c[r])
         w.compliance[r] = friction
@@ -336,6 +341,7 @@ def scale_set(w: Array, e: int, D: Scalar, sigma: Scalar, mu: Scalar, unit: Scal
     w.cone_unit[e] = unit
     w.cone_saxce[e] = 1.0
     w.removal[e] = 0.0
+    w.yields[e] = 0.0
 
 
 @kernel

@@ -42,8 +42,8 @@ NEARLY = 1e-3
 ROUNDED = 10.0
 """Without gravity and in single precision: so many tolerances."""
 RETRIED = 30.0
-"""The most iterations after a step of the convex problem: what is jammed stays so for many steps, and most problems
-that have a solution need fewer."""
+"""The most iterations after a step of the convex problem, as most problems that have a solution need fewer; and steps
+after which removal is tried again that took impulses beyond all measure twice: what is jammed stays so for many."""
 
 ROUNDS = 3
 """Times that removal is given up where impulses are beyond all measure: those that are left may follow."""
@@ -113,9 +113,10 @@ def open_islands(tree: Array, w: Array, settings: ReducedSettings, stepped: Scal
 @kernel
 def solve_island(
     tree: Array, w: Array, settings: ReducedSettings, stepped: Scalar, done: Scalar, most: Scalar
-) -> tuple[Scalar, Scalar, Scalar, Scalar]:
-    """Residual, iterations, whether the step is that of the convex problem, and whether removal is given up; ``v_best``
-    and ``z_best`` are the step of the sets and limbs that are left in the problem.
+) -> tuple[Scalar, Scalar, Scalar, Scalar, Scalar]:
+    """Residual, iterations, whether the step is that of the convex problem, whether removal is given up, and whether
+    that is due to impulses beyond all measure; ``v_best`` and ``z_best`` are the step of the sets and limbs that are
+    left in the problem.
 
     Args:
         tree: Of the robot.
@@ -134,13 +135,16 @@ def solve_island(
     best = where(0.5, stepped, problem_residual(w), UNBOUNDED)
     far = 0.0
     held = 0.0
+    strong = 0.0
     for _ in range(2):
         number = 0
         while number < PATHS and some_below(0.5 - unsolved(settings, best, done, most), 0.0):
             best, done = follow_and_polish(tree, w, settings, number, best, done, most)
             number += 1
         far = where(best, nearly, 0.0, 1.0)
-        jammed = maximum(hold_strong(w, settings, w.z_best), hold_all(w, settings, far))
+        beyond = hold_strong(w, settings, w.z_best)
+        jammed = maximum(beyond, hold_all(w, settings, far))
+        strong = maximum(strong, beyond)
         held = maximum(held, jammed)
         best = where(0.5, jammed, UNBOUNDED, best)
         most = where(0.5, jammed, done + settings.most, 0.0)
@@ -151,7 +155,7 @@ def solve_island(
         row_velocities(tree, w)
         missed = problem_residual(w)
         best = where(0.5, far, where(missed, UNBOUNDED, maximum(missed, best), UNBOUNDED), best)
-    return best, done, far, held
+    return best, done, far, held, strong
 
 
 @kernel
@@ -165,7 +169,8 @@ def solve_sets(tree: Array, w: Array, settings: ReducedSettings, before: Scalar)
         settings: Parameters of the step.
         before: The kind of the step before: 0, `CONVEX`, or `JAMMED` and how many steps ago all removal was tried.
     """
-    most = where(0.5, before, minimum(settings.most, RETRIED), settings.most)
+    convex = where(0.5, before, where(JAMMED - 0.5, before, 0.0, 1.0), 0.0)
+    most = where(0.5, convex, minimum(settings.most, RETRIED), settings.most)
     waited = where(JAMMED - 0.5, before, before - JAMMED + 1.0, 0.0)
     waited = where(waited, RETRIED, waited, 0.0)
     copy_numbers(w.z, w.z_start, w.counts[ROWS])
@@ -173,7 +178,7 @@ def solve_sets(tree: Array, w: Array, settings: ReducedSettings, before: Scalar)
     copy_numbers(w.z, w.z_best, w.counts[ROWS])
     copy_numbers(w.v_next, w.v_best, tree.nv)
     row_velocities(tree, w)
-    held = hold_remembered(w, settings, minimum(waited, 1.0))
+    strong = hold_remembered(w, settings, minimum(waited, 1.0))
     warm = is_warm(w, settings.gravity * settings.dt)
     going = warm
     best = UNBOUNDED
@@ -185,9 +190,10 @@ def solve_sets(tree: Array, w: Array, settings: ReducedSettings, before: Scalar)
             best, more = semismooth(tree, w, settings, going, best)
             done = done + more
             going = hold_strong(w, settings, w.z)
-            held = maximum(held, going)
+            strong = maximum(strong, going)
             best = where(0.5, going, UNBOUNDED, best)
     iterations = done
+    held = strong
     convex = 0.0
     if some_below(0.5 - unsolved(settings, best, done, most), 0.0):
         best = open_islands(tree, w, settings, warm)
@@ -196,15 +202,18 @@ def solve_sets(tree: Array, w: Array, settings: ReducedSettings, before: Scalar)
         for a in range(tree.nlimbs):
             if w.limb_island[a] == a and w.island_open[a] == 1:
                 sets = select_island(tree, w, a)
-                residual, its, far, jammed = solve_island(tree, w, settings, warm, done, most)
+                residual, its, far, jammed, beyond = solve_island(tree, w, settings, warm, done, most)
                 best = maximum(best, residual)
                 iterations = maximum(iterations, its)
                 convex = maximum(convex, far)
                 held = maximum(held, jammed)
+                strong = maximum(strong, beyond)
                 keep_island(tree, w, sets)
         copy_numbers(w.kept_z, w.z_best, w.counts[ROWS])
         copy_numbers(w.kept_v, w.v_best, tree.nv)
     copy_numbers(w.z_best, w.z, w.counts[ROWS])
     copy_numbers(w.v_best, w.v_next, tree.nv)
     clear_open_contacts(w)
-    return best, iterations, where(0.5, convex, CONVEX, where(0.5, held, JAMMED + waited, 0.0))
+    again = where(JAMMED - 0.5, before, strong, 0.0)
+    jam = JAMMED + where(0.5, again, waited, RETRIED)
+    return best, iterations, where(0.5, convex, CONVEX, where(0.5, held, jam, 0.0))
