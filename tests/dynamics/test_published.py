@@ -11,7 +11,15 @@ from scipy.integrate import solve_ivp
 
 import linkwork as lw
 from tests.support import adams
-from tests.support.benchmark_mechanisms import ANDREWS_ANGLES, andrews, bricard, n_four_bar, n_four_bar_state
+from tests.support.benchmark_mechanisms import (
+    ANDREWS_ANGLES,
+    andrews,
+    bricard,
+    governor,
+    governor_equations,
+    n_four_bar,
+    n_four_bar_state,
+)
 
 ANDREWS_START = (
     -0.0617138900142764,
@@ -118,6 +126,21 @@ def test_bricard_keeps_its_energy_and_its_one_freedom(method: lw.simulation.Simu
     energy = run.energy["total"]
     assert np.abs(energy - energy[0]).max() <= 1e-7
     assert run.errors.max() <= gap
+
+
+@pytest.mark.parametrize(
+    ("settings", "seconds"), [({}, 1.0), ({"dt": 1e-4, "integrator": "rk4"}, 2.0), ({"integrator": "dopri5"}, 2.0)]
+)
+def test_stiff_governor_moves_by_lagranges_equations(settings: dict[str, Any], seconds: float) -> None:
+    """By default at a millisecond, which is `radau` here, and by explicit steps below the period of the dampers."""
+    robot, q, v = governor()
+    run = lw.simulate(robot, q, v, seconds=seconds, record_every=10, **settings)
+    assert run.integrator == settings.get("integrator", "radau")
+    rates, start = governor_equations()
+    exact = solve_ivp(rates, (0, seconds), start, method="DOP853", t_eval=run.times, rtol=1e-12, atol=1e-13)
+    for index, name in enumerate(("spin", "slide", "right")):
+        np.testing.assert_allclose(run.joint_position(name), exact.y[index], rtol=0, atol=1e-10)
+    np.testing.assert_allclose(run.joint_position("left"), run.joint_position("right"), rtol=0, atol=1e-10)
 
 
 @pytest.mark.skipif(not adams.cases(), reason="needs LINKWORK_VALIDATION")
