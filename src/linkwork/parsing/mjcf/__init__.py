@@ -123,7 +123,9 @@ def _mechanism(document: MjcfDocument, given: LoadSettings, unused: Unused) -> M
         if settings.medium and given.medium != "ignore" and not body.is_static:
             builder.shapes(body_name, fluid_shapes(body, inertias[body], settings, meshes))
     if given.contacts is not False:
-        builder.contacts(ContactReader(document, defaults, settings, tree, shapes, mocap, unused).pairs())
+        carried = [body.carrier for body in tree.bodies if not body.is_static]
+        parts = {body: inertias[body].com for body in inertias if carried.count(body.carrier) > 1}
+        builder.contacts(ContactReader(document, defaults, settings, tree, shapes, mocap, parts, unused).pairs())
     sites, frames = _add_sites(builder, tree, settings, body_names)
     _add_obstacles(builder, places, tendons, body_names, frames)
     for node, tendon in on_frames(tendons, frames):
