@@ -149,6 +149,18 @@ WRONG = {
         "from a point to itself",
     ),
     "a leaf without mass": (model("<body><joint/></body>"), "has no mass"),
+    "two geoms of one name": (
+        model(body('<joint/><geom name="g" size="1"/><geom name="g" size="1"/>')),
+        "two geoms are",
+    ),
+    "two actuators of one name": (
+        model(body('<joint name="j"/>'), "<actuator>" + 2 * '<motor name="m" joint="j"/>' + "</actuator>"),
+        "two actuators are called 'm'",
+    ),
+    "two meshes of one name": (
+        model(body("<joint/>"), "<asset>" + 2 * '<mesh name="x" file="x.stl"/>' + "</asset>"),
+        "two meshes are called 'x'",
+    ),
     "limits that cross": (model(body('<joint range="1 -1" limited="true"/>')), "range goes from 1 to -1"),
     "negative armature": (model(body('<joint armature="-1"/>')), "must be finite and >= 0"),
     "a body that is not there": (equality('<weld body1="nobody"/>'), "no body 'nobody'"),

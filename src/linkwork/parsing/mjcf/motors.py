@@ -31,7 +31,8 @@ from linkwork.parsing.mjcf.tree import fresh
 from linkwork.parsing.mjcf.vocabulary import ACTUATORS, not_understood, refuse_unknown
 from linkwork.parsing.xml import Node, located, warn
 
-_TRANSMISSIONS = ("joint", "jointinparent", "tendon", "site", "body", "cranksite")
+_TRANSMISSIONS = ("body", "site", "cranksite", "tendon", "jointinparent", "joint")
+"""Of several the first counts, as in MuJoCo."""
 
 
 @dataclass(frozen=True)
@@ -174,9 +175,12 @@ class MotorReader:
             for element in chain.from_iterable(inherited):
                 refuse_unknown(element)
             node = self.defaults.apply(bare, "actuator")
-            target = next((attribute for attribute in _TRANSMISSIONS if node.get(attribute) is not None), None)
-            if target is None:
+            targets = [attribute for attribute in _TRANSMISSIONS if node.get(attribute) is not None]
+            if not targets:
                 raise node.error(f"an actuator acts on one of: {', '.join(_TRANSMISSIONS)}")
+            if len(targets) > 1:
+                warn(node, f"an actuator acts on one of {', '.join(targets)}: here on the {targets[0]}, as in MuJoCo")
+            target = targets[0]
             driven.update(self._driven(node, target))
             law = read_law(inherited)
             if not self.settings.actuation or node.number("group", 0.0) in self.settings.disabled_groups:

@@ -262,7 +262,7 @@ def range_of(node: Node, what: str, settings: Settings) -> Range | None:
 
     Args:
         node: The element.
-        what: What it bounds: the attributes are ``<what>range`` and ``<what>limited``.
+        what: Beginning of its attributes ``<what>range`` and ``<what>limited``.
         settings: <compiler> and <option>.
     """
     numbers, limited = node.numbers(f"{what}range", 2), node.choice(f"{what}limited", YES_NO_AUTO, "auto")
