@@ -165,3 +165,14 @@ def test_every_case_of_chrono_has_a_set_up(case: str) -> None:
     assert set(setup.quantities) <= set(setup.tolerances)
     for what, quantity in setup.quantities.items():
         assert quantity(run).shape[0] == len(run), what
+
+
+@pytest.mark.parametrize("integrator", ["euler", "rk4"])
+def test_a_force_element_too_stiff_for_explicit_steps_is_why_a_run_ended(integrator: Any) -> None:
+    """The advice helps: `radau` takes it, and shorter steps are stable."""
+    robot, q, v = governor()
+    with pytest.warns(lw.errors.SimulationWarning, match="force elements damp joint 'slide' with a pole at -8.1e"):
+        run = lw.simulate(robot, q, v, seconds=0.1, integrator=integrator)
+    assert "simulate(integrator='radau')" in run.ended
+    shorter = float(run.ended.rpartition("dt=")[2])
+    assert not lw.simulate(robot, q, v, seconds=0.1, dt=shorter, integrator=integrator).ended
