@@ -19,7 +19,7 @@ def refuse_repeated_names(document: MjcfDocument, tree: Tree) -> None:
         tree: Its bodies.
     """
     for kind, nodes in _kinds(document, tree):
-        lines: dict[str, int] = {}
+        lines: dict[str, int | None] = {}
         for node in nodes:
             name = node.get("name")
             if name and name in lines:
