@@ -17,6 +17,11 @@ MuJoCo compiles, and all URDF files.
 | 1 s, 5 s | distance of the torso or tool from where it is in MuJoCo, in cm, with ``contact="soft"``: of the center  |
 |          | of mass of the heaviest body of a robot with a free base, of the last link of another                    |
 | cone     | the same of MuJoCo with elliptic cones, which linkwork has, from MuJoCo as the file says, after 1 s      |
+| itself   | the same of MuJoCo from MuJoCo that starts `ASIDE` away, after 5 s: where this is large, motion is       |
+|          | chaotic                                                                                                  |
+
+Outcomes after 5 s are compared, too: whether that body is upright (`TURNED`, from its start), and its height. They are
+the same where both agree; of chaotic motions, beyond `CHAOTIC`, none is expected.
 """
 
 from __future__ import annotations
@@ -45,6 +50,14 @@ PACKAGES = ("gymnasium", "dm_control")
 DESCRIPTIONS = "descriptions"
 BRIEF, LONG = 1.0, 5.0
 """Seconds after which motions are compared."""
+ASIDE = 1e-5
+"""Deviation of each coordinate, in m or rad, of a start beside another."""
+CHAOTIC = 1.0
+"""Centimeters by which two such motions of MuJoCo differ after 5 s where they are chaotic."""
+TURNED = np.radians(45)
+"""A body that is turned farther from where it starts is not upright."""
+SAME_HEIGHT = 0.1
+"""Part of the height at the start by which heights of one class differ."""
 
 
 @dataclass
@@ -56,6 +69,8 @@ class Entry:
     """Why it does not load; empty: it does."""
     numbers: dict[str, float] = field(default_factory=dict)
     """Differences to MuJoCo, by name."""
+    outcomes: list[str] = field(default_factory=list)
+    """After 5 s, of MuJoCo and of linkwork: ``upright`` or ``turned``, and how high."""
     skipped: list[str] = field(default_factory=list)
     """Actuators and sensors that are not computed, with the reason."""
 
@@ -184,7 +199,13 @@ def compare_motion(robot: lw.Mechanism, model: Any, entry: Entry) -> None:
     if robot.contacts:
         held["contact"] = "soft"
     marks = [round(seconds / dt) for seconds in (BRIEF, LONG)]
+    mujoco.mj_kinematics(model, data)
+    start = _pose(data, body)
     there = _positions(model, data, body, marks)
+    ends = [_pose(data, body)]
+    aside, rng = _start(model), np.random.default_rng(0)
+    mujoco.mj_integratePos(model, aside.qpos, ASIDE * rng.normal(size=model.nv), 1.0)
+    entry.numbers["itself"] = _centimeters(_positions(model, aside, body, marks[1:])[0], there[1])
     elliptic, cone = _start(model), model.opt.cone
     model.opt.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
     entry.numbers["cone"] = _centimeters(_positions(model, elliptic, body, marks[:1])[0], there[0])
@@ -202,6 +223,22 @@ def compare_motion(robot: lw.Mechanism, model: Any, entry: Entry) -> None:
         data.qpos[:] = convert.to_qpos(run.q[k])
         mujoco.mj_kinematics(model, data)
         entry.numbers[f"{mark:g} s"] = _centimeters(data.xipos[body], position)
+    ends.append(_pose(data, body))
+    entry.outcomes = [_outcome(start, end, ends[0]) for end in ends]
+
+
+def _pose(data: Any, body: int) -> tuple[Floats, Floats]:
+    """Position of the center of mass, and rotation, of a body."""
+    return np.array(data.xipos[body]), np.array(data.xmat[body]).reshape(3, 3)
+
+
+def _outcome(start: tuple[Floats, Floats], end: tuple[Floats, Floats], theirs: tuple[Floats, Floats]) -> str:
+    """Whether a body is upright, and whether it is as high as in MuJoCo."""
+    up = np.linalg.inv(start[1])[:, 2]  # the vertical at the start, in the body
+    turned = np.arccos(np.clip((end[1] @ up)[2], -1.0, 1.0)) > TURNED
+    apart = end[0][2] - theirs[0][2]
+    near = abs(apart) <= SAME_HEIGHT * max(abs(start[0][2]), SAME_HEIGHT)
+    return f"{'turned' if turned else 'upright'}, {'as high' if near else 'higher' if apart > 0 else 'lower'}"
 
 
 def torso_or_tool(model: Any) -> int:
@@ -268,7 +305,8 @@ def line(entry: Entry) -> str:
     if entry.refused:
         return f"  {entry.file}: refused: {entry.refused}"
     numbers = ", ".join(f"{name} {value:.2g}" for name, value in entry.numbers.items())
-    return f"  {entry.file}: {'; '.join([numbers, *entry.skipped])}"
+    outcomes = [" and ".join(dict.fromkeys(entry.outcomes))] if entry.outcomes else []
+    return f"  {entry.file}: {'; '.join([numbers, *outcomes, *entry.skipped])}"
 
 
 def summary(name: str, entries: list[Entry]) -> str:
@@ -280,8 +318,13 @@ def summary(name: str, entries: list[Entry]) -> str:
     }
     near = sum(entry.numbers.get(f"{BRIEF:g} s", np.inf) <= 1.0 for entry in loaded)
     moved = sum(f"{BRIEF:g} s" in entry.numbers for entry in loaded)
+    judged = [entry for entry in loaded if entry.outcomes]
+    steady = [entry for entry in judged if entry.numbers["itself"] <= CHAOTIC]
+    same = sum(len(set(entry.outcomes)) == 1 for entry in steady)
     largest = ", ".join(f"{number} {value:.2g}" for number, value in worst.items())
     motion = f"; {near} of {moved} within 1 cm of MuJoCo after {BRIEF:g} s" if moved else ""
+    if judged:
+        motion += f"; the same outcome after {LONG:g} s of {same} of {len(steady)}, {len(judged) - len(steady)} chaotic"
     return f"{name}: {len(loaded)} of {len(entries)} load; largest differences: {largest}{motion}"
 
 

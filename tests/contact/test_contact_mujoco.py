@@ -77,3 +77,41 @@ def test_mujoco_holds_the_capsule_better_the_smaller_its_steps() -> None:
     fine, _ = difference(scene, np.zeros(8), 0.1, 1.25e-4)
     assert fine < 0.25 * coarse
     assert moved < 1e-9
+
+
+WEDGE = """<mujoco><asset>
+  <mesh name="slab" vertex="-1 -1 -.1  1 -1 -.1  -1 1 -.1  1 1 -.1  -1 -1 0  1 -1 0  -1 1 0  1 1 0"/>
+  <mesh name="wedge" vertex="-.1 0 0  .1 0 0  -.1 .05 .2  .1 .05 .2  -.1 -.05 .2  .1 -.05 .2"/></asset><worldbody>
+  <geom type="mesh" mesh="slab"/><body pos=".01 .02 {height}" euler="0 {tilt} 20"><freejoint/>
+  <geom type="mesh" mesh="wedge"/></body></worldbody></mujoco>"""
+
+
+@pytest.mark.parametrize(("tilt", "count"), [(0.0, 2), (0.5, 2), (1.0, 2), (2.0, 1), (8.0, 1)])
+def test_hulls_touch_at_all_corners_that_reach_in(tilt: float, count: int) -> None:
+    """An edge that is tilted has both its ends in a face, by 5.4 and 2.1 mm at 1°, of which one was left out."""
+    text = WEDGE.format(tilt=tilt, height=0.1 * np.sin(np.radians(tilt)) - 0.0055)
+    m, robot = mujoco.MjModel.from_xml_string(text), lw.loads(text)
+    d = mujoco.MjData(m)
+    mujoco.mj_forward(m, d)
+    points = lw.contact.ContactGeometry(robot, native=True, meshes="hull")(robot.poses["qpos0"])
+    touching = points.gaps < 0
+    ours = sorted(zip(*points.points[touching].T, points.gaps[touching], strict=True))
+    assert len(ours) == d.ncon == count
+    np.testing.assert_allclose(ours, sorted((*c.pos, c.dist) for c in d.contact), rtol=0, atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    "vertices",
+    ["-.1 -.06 -.04  .1 -.06 -.04  -.1 .06 -.04  .1 .06 -.04  -.1 -.06 .04  .1 -.06 .04  -.1 .06 .04  .1 .06 .04",
+     "0 0 0  .1 0 0  0 .2 0  0 0 .3"],
+)  # fmt: skip
+def test_a_hull_falls_on_the_ground_as_in_mujoco(vertices: str) -> None:
+    """Corners in the ground touch, however much higher than the lowest: 2 mm and 2 cm apart after 0.6 s without."""
+    text = f"""<mujoco><asset><mesh name="hull" vertex="{vertices}"/></asset><worldbody>
+      <geom type="plane" size="1 1 1"/><body pos="0 0 .2" euler="10 20 30"><freejoint/>
+      <geom type="mesh" mesh="hull"/></body></worldbody></mujoco>"""
+    m, robot = mujoco.MjModel.from_xml_string(text), lw.loads(text)
+    d, convert = mujoco.MjData(m), lw.peers.mujoco_map(robot)
+    run = lw.simulate(robot, seconds=0.6, dt=0.002, contact="soft", record_every=300)
+    mujoco.mj_step(m, d, 300)
+    np.testing.assert_allclose(run.q[-1][:3], convert.from_qpos(d.qpos)[:3], rtol=0, atol=1e-7)

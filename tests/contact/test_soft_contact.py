@@ -187,6 +187,26 @@ def test_inverse_inertias_of_pairs_are_those_of_mujoco() -> None:
         assert ours[ends] == pytest.approx(d.efc_diagA[c.efc_address], rel=1e-12)
 
 
+PARTS = """<mujoco><option cone="elliptic"/><worldbody><geom name="f" type="plane" size="1 1 1"/>
+  <body name="arm" pos="0 0 .3" euler="0 20 0"><joint axis="0 1 0" ref="40"/>
+  <geom name="a" type="capsule" fromto="0 0 0 0 0 -.25" size=".06"/>
+  <body name="tip" pos="0 0 -.3" euler="0 0 30"><geom name="t" type="box" size=".02 .03 .04" pos=".01 0 0"/>
+  <body name="pad" pos="0 .05 0"><geom name="p" size=".03"/></body></body>
+  <body name="finger" pos="0 .1 -.25"><joint type="slide" axis="0 0 1" ref=".02"/><geom name="g" size=".04"/></body>
+  </body></worldbody></mujoco>"""
+"""Parts on fixed joints, and joints that are not at zero where the model is drawn."""
+
+
+def test_inverse_inertias_are_those_of_parts_where_they_are_drawn() -> None:
+    """Contacts of a geom have the inverse inertia of its own body in the file, of those that fixed joints make one."""
+    m, robot = mujoco.MjModel.from_xml_string(PARTS), lw.loads(PARTS)
+    assert len(robot.contacts) == 4
+    for scaled, mass in ((robot, 1.0), (robot.scaled(length=2.0, mass=3.0), 3.0)):
+        for pair, ours in zip(scaled.contacts, soft_weights(scaled), strict=True):
+            bodies = [m.geom(shape.name).bodyid[0] for shape in (pair.first, pair.second)]
+            assert mass * ours == pytest.approx(m.body_invweight0[bodies, 0].sum(), rel=1e-12)
+
+
 def test_native_code_of_soft_rows_is_the_text() -> None:
     """One state and lanes, with powers that are no integers."""
     rng = np.random.default_rng(3)

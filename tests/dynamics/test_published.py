@@ -11,7 +11,15 @@ from scipy.integrate import solve_ivp
 
 import linkwork as lw
 from tests.support import adams
-from tests.support.benchmark_mechanisms import ANDREWS_ANGLES, andrews, bricard, n_four_bar, n_four_bar_state
+from tests.support.benchmark_mechanisms import (
+    ANDREWS_ANGLES,
+    andrews,
+    bricard,
+    governor,
+    governor_equations,
+    n_four_bar,
+    n_four_bar_state,
+)
 
 ANDREWS_START = (
     -0.0617138900142764,
@@ -120,6 +128,21 @@ def test_bricard_keeps_its_energy_and_its_one_freedom(method: lw.simulation.Simu
     assert run.errors.max() <= gap
 
 
+@pytest.mark.parametrize(
+    ("settings", "seconds"), [({}, 1.0), ({"dt": 1e-4, "integrator": "rk4"}, 2.0), ({"integrator": "dopri5"}, 2.0)]
+)
+def test_stiff_governor_moves_by_lagranges_equations(settings: dict[str, Any], seconds: float) -> None:
+    """By default at a millisecond, which is `radau` here, and by explicit steps below the period of the dampers."""
+    robot, q, v = governor()
+    run = lw.simulate(robot, q, v, seconds=seconds, record_every=10, **settings)
+    assert run.integrator == settings.get("integrator", "radau")
+    rates, start = governor_equations()
+    exact = solve_ivp(rates, (0, seconds), start, method="DOP853", t_eval=run.times, rtol=1e-12, atol=1e-13)
+    for index, name in enumerate(("spin", "slide", "right")):
+        np.testing.assert_allclose(run.joint_position(name), exact.y[index], rtol=0, atol=1e-10)
+    np.testing.assert_allclose(run.joint_position("left"), run.joint_position("right"), rtol=0, atol=1e-10)
+
+
 @pytest.mark.skipif(not adams.cases(), reason="needs LINKWORK_VALIDATION")
 @pytest.mark.parametrize("case", adams.cases())
 def test_joints_springs_and_actuators_are_those_of_adams(case: str) -> None:
@@ -142,3 +165,14 @@ def test_every_case_of_chrono_has_a_set_up(case: str) -> None:
     assert set(setup.quantities) <= set(setup.tolerances)
     for what, quantity in setup.quantities.items():
         assert quantity(run).shape[0] == len(run), what
+
+
+@pytest.mark.parametrize("integrator", ["euler", "rk4"])
+def test_a_force_element_too_stiff_for_explicit_steps_is_why_a_run_ended(integrator: Any) -> None:
+    """The advice helps: `radau` takes it, and shorter steps are stable."""
+    robot, q, v = governor()
+    with pytest.warns(lw.errors.SimulationWarning, match="force elements damp joint 'slide' with a pole at -8.1e"):
+        run = lw.simulate(robot, q, v, seconds=0.1, integrator=integrator)
+    assert "simulate(integrator='radau')" in run.ended
+    shorter = float(run.ended.rpartition("dt=")[2])
+    assert not lw.simulate(robot, q, v, seconds=0.1, dt=shorter, integrator=integrator).ended

@@ -149,7 +149,19 @@ WRONG = {
         "from a point to itself",
     ),
     "a leaf without mass": (model("<body><joint/></body>"), "has no mass"),
-    "limits that cross": (model(body('<joint range="1 -1"/>')), "above upper limit"),
+    "two geoms of one name": (
+        model(body('<joint/><geom name="g" size="1"/><geom name="g" size="1"/>')),
+        "two geoms are",
+    ),
+    "two actuators of one name": (
+        model(body('<joint name="j"/>'), "<actuator>" + 2 * '<motor name="m" joint="j"/>' + "</actuator>"),
+        "two actuators are called 'm'",
+    ),
+    "two meshes of one name": (
+        model(body("<joint/>"), "<asset>" + 2 * '<mesh name="x" file="x.stl"/>' + "</asset>"),
+        "two meshes are called 'x'",
+    ),
+    "limits that cross": (model(body('<joint range="1 -1" limited="true"/>')), "range goes from 1 to -1"),
     "negative armature": (model(body('<joint armature="-1"/>')), "must be finite and >= 0"),
     "a body that is not there": (equality('<weld body1="nobody"/>'), "no body 'nobody'"),
     "a site that is not there": (equality('<weld site1="s" site2="u"/>'), "no site 'u'"),
@@ -214,10 +226,10 @@ def test_a_text_is_text_and_a_path_is_a_path(tmp_path: Path) -> None:
 
 
 def test_the_range_of_a_ball_joint_is_an_angle_above_zero() -> None:
-    """The greater of two angles; a range that does not act is none."""
+    """The second number; the first is zero. A range that does not act is none."""
     text = """<mujoco><worldbody><body><joint type="ball" range="{}" {}/>
       <inertial pos="0 0 -.1" mass="1" diaginertia="1 1 1"/></body></worldbody></mujoco>"""
     assert lw.loads(text.format("0 60", "")).joints[0].limits.angle == pytest.approx(np.pi / 3)
     assert lw.loads(text.format("0 60", 'limited="false"')).joints[0].limits.angle == np.inf
-    with pytest.raises(ModelError, match="needs an angle above zero"):
+    with pytest.raises(ModelError, match="goes from -3 to 0, needs 0 and an angle"):
         lw.loads(text.format("-3 0", ""))

@@ -239,3 +239,18 @@ def test_weight_that_is_held_up_in_full_does_not_fall() -> None:
     assert np.abs(lw.simulate(robot, seconds=0.1).q).max() < 1e-15
     assert np.abs(lw.simulate(robot, seconds=0.1, passive=False).q).max() > 1e-2
     assert np.abs(lw.simulate(robot.with_gravity((0, 0, 0)), seconds=0.1).q).max() == 0
+
+
+def test_an_actuator_with_two_targets_acts_on_mujocos() -> None:
+    """The site, not the joint that is named first."""
+    text = """<mujoco><worldbody><body><joint name="j"/><geom size=".1"/>
+      <site name="s" pos=".1 0 0"/></body></worldbody>
+      <actuator><motor joint="j" site="s" gear="0 1 0 0 0 0"/></actuator></mujoco>"""
+    with pytest.warns(lw.errors.ModelWarning, match="one of site, joint: here on the site, as in MuJoCo"):
+        robot = lw.loads(text)
+    m = mujoco.MjModel.from_xml_string(text)
+    d = mujoco.MjData(m)
+    d.ctrl[:] = 2.0
+    mujoco.mj_forward(m, d)
+    torque = lw.actuators.actuator_torques(robot, [0.0], [0.0], [2.0])
+    np.testing.assert_allclose(torque, d.qfrc_actuator, atol=1e-14)

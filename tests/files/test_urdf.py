@@ -256,6 +256,18 @@ def test_root_link_called_world_is_the_world() -> None:
         lw.loads(text, "urdf", base="floating")
 
 
+@pytest.mark.parametrize("encoding", ["gbk", "latin-1"])
+def test_comments_in_an_encoding_that_is_not_said_are_a_warning(tmp_path: Path, encoding: str) -> None:
+    """The tools of the format read them, too."""
+    words = {"gbk": "\u5173\u8282", "latin-1": "Gelenk f\u00fcr Kn\u00f6chel"}[encoding]
+    body = '<inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
+    text = f'<robot name="r">\n<!-- {words} --><link name="base">{body}</link></robot>'
+    (tmp_path / "robot.urdf").write_bytes(text.encode(encoding))
+    with pytest.warns(ModelWarning, match=r"robot.urdf:2: .*bytes that are not UTF-8; read as TinyXML"):
+        robot = lw.load(tmp_path / "robot.urdf", base="floating")
+    assert robot.body_names == ("base",)
+
+
 def test_str_and_bytes_with_any_encoding_are_read() -> None:
     named = ARM.replace("upper", "ärm")
     header = '<?xml version="1.0" encoding="iso-8859-1"?>\n'

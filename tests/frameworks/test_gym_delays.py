@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 
 import linkwork as lw
 
@@ -106,3 +107,30 @@ def test_a_leg_on_a_softer_knee_stands_as_much_lower_as_the_sag_says() -> None:
             x = bent + weight * np.sin(x / 2) / (factor * stiffness)
         assert settled.q[2] == pytest.approx(x, abs=1e-3)
         assert settled.q[0] == pytest.approx(2 * length * np.cos(x / 2), abs=2e-4)
+
+
+def test_a_quadruped_on_softer_servos_stands_where_its_energy_is_least() -> None:
+    """A trunk on four legs of three servos: 22 mm below its commands, with 0.8 of the stiffness 30 mm."""
+    plain, stiffness = lw.zoo.quadruped_standing(), 60.0
+    joints = [joint.name for joint in plain.joints if joint.type.nv == 1]
+    law: Any = {"gain": (stiffness, 0.0, 0.0), "bias": (0.0, -stiffness, -4.0)}
+    robot = plain.with_actuators(*(lw.actuators.Actuator(f"{name} servo", name, (1.0,), **law) for name in joints))
+    start, at = robot.poses["standing"], [robot.q_index(name) for name in joints]
+    weight = 9.81 * sum(inertia.mass for inertia in robot.inertias.values())
+    heights = []
+    for factor in (1.0, 0.8):
+
+        def energy(step: Any, factor: float = factor) -> float:
+            q = robot.integrate(start, step)
+            spring = factor * stiffness / 2 * np.sum((q[at] - start[at]) ** 2)
+            return float(weight * lw.center_of_mass(robot, q)[2] + spring)
+
+        feet: Any = {"type": "eq", "fun": lambda step: lw.constraint_error(robot, robot.integrate(start, step))}
+        least = minimize(energy, np.zeros(robot.nv), constraints=[feet], method="SLSQP", options={"ftol": 1e-13})
+        made = lg.Randomization(robot, {"actuator_gain": (factor, factor)})
+        values = {name: x[0] for name, x in made(np.zeros((1, made.draws))).items()}
+        soft = lw.Stepper(robot, dt=2e-3, parameters=made.names, limits=False)
+        settled = soft(start, np.zeros(robot.nv), commands=start[at], steps=4000, **values)
+        np.testing.assert_allclose(settled.q, robot.integrate(start, least.x), rtol=0, atol=1e-6)
+        heights.append(settled.q[2] - start[2])
+    assert heights == pytest.approx([-0.0220, -0.0305], abs=1e-4)

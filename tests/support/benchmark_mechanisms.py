@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 import linkwork as lw
@@ -90,6 +92,63 @@ def bricard() -> Mechanism:
         child_at = points[5] if child == "world" else (0, 0, 0)
         build.joint(f"hinge{k}", lw.joints.Revolute(axes[k]), parent, child, at=at, child_at=child_at, cut=k == 5)
     return build.build()
+
+
+def governor() -> tuple[Mechanism, np.ndarray, np.ndarray]:
+    """The stiff flyball governor (IFToMM A05) and its initial state: springs with dampers in place of the lower rods.
+
+    Shaft and rods are 1 m by 1 cm by 1 cm, the slider is a cube of 0.1 m, all of 3000 kg/m³; a point mass of 5 kg is on
+    the end of each rod. Rods start 30° below the horizontal, the shaft turns at 2 pi rad/s.
+    """
+    build, rod = lw.Builder("governor"), (1.0, 0.01, 0.01)
+    build.body("shaft", lw.Inertia.box(0.3, rod[::-1], (0, 0, 0.5)))
+    build.joint("spin", lw.joints.Revolute("z"), "world", "shaft")
+    build.body("slider", lw.Inertia.box(3.0, (0.1, 0.1, 0.1)))
+    build.joint("slide", lw.joints.Prismatic("z"), "shaft", "slider")
+    springs = []
+    for name, side in (("right", 1), ("left", -1)):
+        ball = lw.Inertia(5.0, (side, 0, 0), np.zeros((3, 3)))
+        build.body(name, lw.Inertia.box(0.3, rod, (side / 2, 0, 0)) + ball)
+        build.joint(name, lw.joints.Revolute((0, side, 0)), "shaft", name, at=(0.05 * side, 0, 1))
+        ends = ("slider", (0.05 * side, 0, 0)), (name, (side / 2, 0, 0))
+        springs.append(lw.SpringDamper(*ends, 8e5, 4e4, free_length=0.5, name=f"{name}_spring"))
+    robot = build.build().with_forces(*springs)
+    q, v = np.zeros(robot.nq), np.zeros(robot.nv)
+    q[robot.q_index("slide")], v[robot.v_index("spin")] = 0.5, 2 * np.pi
+    q[robot.q_index("right")] = q[robot.q_index("left")] = np.pi / 6
+    return robot, q, v
+
+
+def governor_equations() -> tuple[Callable[[float, np.ndarray], list[float]], list[float]]:
+    """Lagrange's equations of `governor` and their start: rates of spin, slide, angle a, slide', a', by symmetry.
+
+    The moment of inertia J(a) about the shaft gives the speed, ``w = h / J(a)``, by the angular momentum h.
+    """
+    m, ball, slider, half, k, c = 0.3, 5.0, 3.0, 0.05, 8e5, 4e4
+    along, across = m / 12 * 2e-4, m / 12 * 1.0001
+    hinge = across + m / 4 + ball  # of a rod with its point mass, about its hinge
+
+    def inertia(a: float) -> tuple[float, float]:
+        """J(a), and half of its derivative by a."""
+        cos, sin = np.cos(a), np.sin(a)
+        rod = across * cos**2 + along * sin**2 + m * (half + cos / 2) ** 2 + ball * (half + cos) ** 2
+        slope = (across - along) * cos * sin + m * (half + cos / 2) * sin / 2 + ball * (half + cos) * sin
+        return along + slider * 0.02 / 12 + 2 * rod, -2 * slope
+
+    start = [0.0, 0.5, np.pi / 6, 0.0, 0.0]
+    momentum = inertia(start[2])[0] * 2 * np.pi
+
+    def rates(t: float, y: np.ndarray) -> list[float]:
+        _, slide, a, slide_rate, rate = y
+        J, slope = inertia(a)
+        speed = momentum / J
+        x, z = np.cos(a) / 2, 1 - np.sin(a) / 2 - slide  # the spring, from the slider to the middle of the rod
+        xa, za, length = -np.sin(a) / 2, -np.cos(a) / 2, np.hypot(x, z)
+        tension = k * (length - 0.5) + c * (x * xa * rate + z * (za * rate - slide_rate)) / length
+        pull = (m / 2 + ball) * 9.81 * np.cos(a) + slope / 2 * speed**2 - tension * (x * xa + z * za) / length
+        return [speed, slide_rate, rate, 2 * tension * z / length / slider - 9.81, pull / hinge]
+
+    return rates, start
 
 
 def scissor_lift(bar: float) -> tuple[lw.Mechanism, np.ndarray]:

@@ -4,8 +4,7 @@
 MuJoCo scales the regularization of a contact by ``body_invweight0`` of its two bodies: a third of the trace of
 ``J M⁻¹ J'`` of the translation of the center of mass at ``qpos0``, that of a weld's rotation by that of the rotation,
 and that of joints by ``dof_invweight0``, the diagonal of ``M⁻¹``, a mean over the axes of a ball or free joint. Bodies
-that a fixed joint makes one are one body here, with one center of mass; in MuJoCo a geom on a part of it has that of
-the part.
+that fixed joints make one are one body here; contact shapes keep the center of mass of their part.
 """
 
 from __future__ import annotations
@@ -22,6 +21,7 @@ from linkwork.model.contacts import ContactPairs
 from linkwork.model.inertia import Inertia
 from linkwork.model.model import Model
 from linkwork.model.placement import Placement
+from linkwork.model.poses import QPOS0
 from linkwork.model.soft_contact import USUAL_CONSTRAINT
 from linkwork.plans.contact_balls import BallBox
 from linkwork.plans.contact_tendons import TendonBox
@@ -39,26 +39,33 @@ class InverseWeights(NamedTuple):
 
 @computed_once
 def inverse_weights(robot: Model) -> dict[str, InverseWeights]:
-    """Mean inverse inertias of the translation of each moving body's center of mass, in 1/kg, and of its rotation, at
-    the neutral configuration."""
+    """Mean inverse inertias of the translation of each moving body's center of mass, in 1/kg, and of its rotation, in
+    the configuration in which the robot is drawn."""
     alone = free_bodies(robot)
     weights = {body: _of_free_body(robot.inertias[body]) for body in robot.body_names if body in alone}
     carried = [body for body in robot.body_names if body not in alone]
-    if carried:
-        marked = robot
-        names = [f"center of mass {k}" for k in range(len(carried))]
-        for name, body in zip(names, carried, strict=True):
-            at = robot.frames[body].placement.inverse() * Placement(robot.inertias[body].com)
-            marked = marked.with_frame(name, body, at)
-        q = robot.neutral()
-        J = Evaluator(marked, "frame_jacobian", names, "aligned").plain()(q)
-        M = Evaluator(robot, "mass_matrix").plain()(q)
-        moved = np.flatnonzero(np.diag(M) > 0)
-        M, J = M[np.ix_(moved, moved)], J[:, :, moved]
-        for body, rows in zip(carried, J, strict=True):
-            diagonal = np.diag(rows @ np.linalg.solve(M, rows.T))
-            weights[body] = InverseWeights(float(diagonal[3:].mean()), float(diagonal[:3].mean()))
-    return weights
+    return weights | dict(zip(carried, _at(robot, [(b, robot.inertias[b].com) for b in carried]), strict=True))
+
+
+def _at(robot: Model, points: Sequence[tuple[str, Floats]]) -> list[InverseWeights]:
+    """Mean inverse inertias of bodies at points in their frames."""
+    if not points:
+        return []
+    marked = robot
+    names = [f"center of mass {k}" for k in range(len(points))]
+    for name, (body, position) in zip(names, points, strict=True):
+        marked = marked.with_frame(name, body, robot.frames[body].placement.inverse() * Placement(position))
+    J = Evaluator(marked, "frame_jacobian", names, "aligned").plain()(_drawn(robot))
+    M = Evaluator(robot, "mass_matrix").plain()(_drawn(robot))
+    moved = np.flatnonzero(np.diag(M) > 0)
+    M, J = M[np.ix_(moved, moved)], J[:, :, moved]
+    diagonals = [np.diag(rows @ np.linalg.solve(M, rows.T)) for rows in J]
+    return [InverseWeights(float(each[3:].mean()), float(each[:3].mean())) for each in diagonals]
+
+
+def _drawn(robot: Model) -> Floats:
+    """The configuration in which an MJCF file is drawn, of other robots the neutral one."""
+    return np.asarray(robot.poses.get(QPOS0, robot.neutral()))
 
 
 def _of_free_body(inertia: Inertia) -> InverseWeights:
@@ -71,13 +78,15 @@ def soft_weights(robot: Model) -> Floats:
     weights = inverse_weights(robot) | {WORLD: InverseWeights(0.0, 0.0)}
     pairs = ContactPairs.of(robot.contacts)
     each = np.array([weights[shape.body].translation for shape in pairs.shapes])
+    parts = {k: (s.body, s.placement.act(s.center)) for k, s in enumerate(pairs.shapes) if s.center and s.body != WORLD}
+    each[list(parts)] = [weight.translation for weight in _at(robot, list(parts.values()))]
     return np.asarray(each[pairs.first] + each[pairs.second]) if len(pairs) else np.zeros(0)
 
 
 @computed_once
 def joint_weights(robot: Model) -> Floats:
     """(nv,) inverse inertia of each degree of freedom, as MuJoCo has it: `InverseWeights` of joints."""
-    M = Evaluator(robot, "mass_matrix").plain()(robot.neutral())
+    M = Evaluator(robot, "mass_matrix").plain()(_drawn(robot))
     moved = np.flatnonzero(np.diag(M) > 0)
     weights = np.zeros(robot.nv)
     weights[moved] = np.diag(np.linalg.inv(M[np.ix_(moved, moved)]))
@@ -90,9 +99,9 @@ def joint_weights(robot: Model) -> Floats:
 
 @computed_once
 def tendon_weights(robot: Model) -> Floats:
-    """(tendons,) inverse inertia of the length of each tendon, as MuJoCo has it: ``J M⁻¹ J'`` at the neutral
-    configuration."""
-    M, J = Evaluator(robot, "mass_matrix").plain()(robot.neutral()), tendon_jacobian(robot, robot.neutral())
+    """(tendons,) inverse inertia of the length of each tendon, as MuJoCo has it: ``J M⁻¹ J'`` where the robot is
+    drawn."""
+    M, J = Evaluator(robot, "mass_matrix").plain()(_drawn(robot)), tendon_jacobian(robot, _drawn(robot))
     moved = np.flatnonzero(np.diag(M) > 0)
     return np.asarray(np.diag(J[:, moved] @ np.linalg.solve(M[np.ix_(moved, moved)], J[:, moved].T)))
 

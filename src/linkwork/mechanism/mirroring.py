@@ -61,7 +61,7 @@ def mirrored(robot: M, plane: str) -> M:
         actuators=tuple(_actuator(robot, a, S) for a in robot.actuators),
         base_inertia=_inertia(robot.base_inertia, S),
         tendons=tuple(_tendon(t, S) for t in robot.tendons),
-        contacts=changed_shapes(robot.contacts, lambda s: replace(s, **_shape(s, S), **_surface_motion(s, S))),
+        contacts=changed_shapes(robot.contacts, lambda s: replace(s, **_shape(s, S), **_vectors(s, S))),
         mocap={name: _mocap(x, S) for name, x in robot.mocap.items()},
         sensors=tuple(_sensor(sensor, S) for sensor in robot.sensors),
     )
@@ -187,11 +187,12 @@ def _shape(shape: Shape | ContactShape, S: Floats) -> dict[str, Any]:
     return {"solid": solid, "placement": _placement(shape.placement, S)}
 
 
-def _surface_motion(shape: ContactShape, S: Floats) -> dict[str, Any]:
-    """Velocities of a surface in the axes of the mirror image of its shape."""
+def _vectors(shape: ContactShape, S: Floats) -> dict[str, Any]:
+    """Velocities of a surface and the center of mass of a part in the axes of the mirror image of its shape."""
     own = np.array([-1.0, 1.0, 1.0]) if isinstance(shape.solid, Ground | HeightField) else S
     moved, turned = own * shape.surface_velocity + 0.0, -own * shape.surface_angular_velocity + 0.0
-    return {"surface_velocity": moved, "surface_angular_velocity": turned}
+    center = None if shape.center is None else own * shape.center + 0.0
+    return {"surface_velocity": moved, "surface_angular_velocity": turned, "center": center}
 
 
 def _constraint(robot: Model, constraint: Constraint, S: Floats) -> Constraint:

@@ -244,6 +244,7 @@ def _contacts(contacts: Sequence[ContactPair], by: Scaling) -> tuple[ContactPair
             placement=_placement(shape.placement, by.length),
             surface_velocity=(x, y, z),
             surface_angular_velocity=(a, b, c),
+            center=None if shape.center is None else tuple(by.length * np.array(shape.center)),
         )
 
     return tuple(

@@ -47,6 +47,8 @@ class ContactShape:
         surface_angular_velocity: Angular velocity of its surface about the origin of the shape, in rad/s, in the axes
             of the shape.
         mocap: The mocap body that it moves with, as for `Frame`; empty: none.
+        center: Center of mass, in the frame of the shape, of the part of the body that it is on. MuJoCo scales soft
+            contacts by the inertia there, where fixed joints make parts one body; None: by that of the whole body.
     """
 
     name: str
@@ -56,6 +58,7 @@ class ContactShape:
     surface_velocity: tuple[float, float, float] = (0.0, 0.0, 0.0)
     surface_angular_velocity: tuple[float, float, float] = (0.0, 0.0, 0.0)
     mocap: str = ""
+    center: tuple[float, float, float] | None = None
 
     def __post_init__(self) -> None:
         if not self.name:

@@ -305,6 +305,10 @@ def _parsed(text: bytes | str, file: str) -> tuple[Any, list[Complaint]]:
         line, problem = e.lineno, e.msg
     except (etree.LxmlError, ValueError, LookupError) as e:
         raise ModelError(f"not readable as XML: {e}", file=file) from None
+    wrong = _byte_beyond_utf8(text)
+    if wrong is not None:
+        root, complaints = _parsed(text.decode("latin-1"), file)
+        return root, [(wrong, "bytes that are not UTF-8"), *complaints]
     if _may_be_read_again(text):
         comments: list[Complaint] = []
         parser = _parser("utf-8", deep=True, recover=True)
@@ -331,6 +335,21 @@ def _parser(encoding: str | None, deep: bool = False, recover: bool = False) -> 
         huge_tree=deep,
         recover=recover,
     )
+
+
+_ENCODING = re.compile(rb"""<\?xml[^>]*encoding\s*=\s*["']([^"']*)""")
+
+
+def _byte_beyond_utf8(text: bytes) -> int | None:
+    """The line of the first byte that is not UTF-8, in a document that is said to be; other parsers pass over it."""
+    said = _ENCODING.search(text[:_SHOWN])
+    if said is not None and said[1].lower() not in (b"utf-8", b"utf8"):
+        return None
+    try:
+        text.decode("utf-8")
+    except UnicodeDecodeError as e:
+        return None if b"\0" in text else text.count(b"\n", 0, e.start) + 1
+    return None
 
 
 def _may_be_read_again(text: bytes) -> bool:

@@ -7,17 +7,20 @@ import warnings
 
 import numpy as np
 
-from linkwork.closure.mobility import has_singular_mass_matrix, mobility
-from linkwork.closure.thresholds import ADDED_INERTIA
+from linkwork.closure.mobility import has_singular_mass_matrix
 from linkwork.errors import SimulationWarning
 from linkwork.inputs import SimulationIntegrator, advised, outer_level
 from linkwork.model.model import Model
+from linkwork.plans.force_elements import has_force_elements
 from linkwork.quantities.arguments import Array
-from linkwork.quantities.functions import mass_matrix
-from linkwork.quantities.scales import scales_of
-
-RK4_REAL, RK4_IMAGINARY = 2.785, 2.828
-"""Where the region of stability of ``rk4`` ends on the two axes: pole times step of a damper, of a spring."""
+from linkwork.simulation.stiffness import (
+    EULER_EXPLICIT,
+    RK4_IMAGINARY,
+    RK4_REAL,
+    joint_of,
+    largest_eigenvalue,
+    springs_and_dampers,
+)
 
 
 def fastest_joint(robot: Model, times: Array, v: Array) -> str:
@@ -25,7 +28,7 @@ def fastest_joint(robot: Model, times: Array, v: Array) -> str:
     if not robot.nv or not len(v):
         return ""
     dof = int(np.abs(v[-1]).argmax())
-    return f"; '{_joint_of(robot, dof)}' was the fastest joint at {times[-1]:g} s, with {v[-1][dof]:.3g}"
+    return f"; '{joint_of(robot, dof)}' was the fastest joint at {times[-1]:g} s, with {v[-1][dof]:.3g}"
 
 
 def advice(robot: Model, q: Array, integrator: SimulationIntegrator, dt: float, passive: bool) -> str:
@@ -56,6 +59,14 @@ def advice(robot: Model, q: Array, integrator: SimulationIntegrator, dt: float, 
                     f"the {what}, and rk4 is unstable beyond {most:.3g} / dt: try integrator='euler', which takes "
                     f"springs and dampers implicitly, or dt={advised(most / pole)}"
                 )
+    limit = {"rk4": RK4_REAL, "euler": EULER_EXPLICIT}[integrator]
+    if passive and has_force_elements(robot):
+        rate, damped = largest_eigenvalue(robot, q, springs_and_dampers(robot, q, passive, 0.0).explicit_dampers)
+        if rate * dt > limit:
+            return (
+                f"force elements damp joint '{damped}' with a pole at {-rate:.2g} 1/s, and {integrator} is unstable "
+                f"beyond {limit:.3g} / dt: try simulate(integrator='radau'), or dt={advised(limit / rate)}"
+            )
     if integrator == "rk4":
         return "a pose where rows or joints are singular may be there: try integrator='euler', or a shorter dt"
     if integrator == "euler" and any(constraint.enabled for constraint in robot.constraints) and not robot.contacts:
@@ -66,28 +77,3 @@ def advice(robot: Model, q: Array, integrator: SimulationIntegrator, dt: float, 
 def warn_of_early_end(robot: Model, ended: str) -> None:
     """Warn that the simulation a user called ended early."""
     warnings.warn(f"the simulation of '{robot.name}' ended early: {ended}", SimulationWarning, stacklevel=outer_level())
-
-
-def largest_eigenvalue(robot: Model, q: Array, coefficients: Array) -> tuple[float, str]:
-    """Of ``M^-1 C`` in the motions that loops allow, and the joint that has most part in it.
-
-    Args:
-        robot: The mechanism.
-        q: Configuration, ``(nq,)``.
-        coefficients: C, springs or dampers, of which the symmetric part counts, ``(nv, nv)``.
-    """
-    if not coefficients.any():
-        return 0.0, ""
-    free = mobility(robot, q).freedom
-    M = mass_matrix(robot, q) + ADDED_INERTIA * np.diag(scales_of(robot).joints)
-    inverse = np.linalg.inv(np.linalg.cholesky(free.T @ M @ free))
-    values, vectors = np.linalg.eigh(inverse @ free.T @ (0.5 * (coefficients + coefficients.T)) @ free @ inverse.T)
-    if not len(values):
-        return 0.0, ""
-    motion = free @ (inverse.T @ vectors[:, -1])
-    return float(values[-1]), _joint_of(robot, int((motion * (coefficients @ motion)).argmax()))
-
-
-def _joint_of(robot: Model, dof: int) -> str:
-    """The joint that a degree of freedom belongs to."""
-    return next(j.name for j in robot.joints if dof < robot.v_slice(j.name).stop)

@@ -26,16 +26,18 @@ from linkwork.errors import SimulationWarning
 from linkwork.inputs import SimulationIntegrator, advised, outer_level
 from linkwork.model.model import Model
 from linkwork.plans.force_elements import has_force_elements
-from linkwork.quantities.actuation import element_forces, tendon_jacobian
 from linkwork.quantities.arguments import Array
 from linkwork.quantities.motions import is_timed
-from linkwork.simulation.early_end import RK4_IMAGINARY, RK4_REAL, largest_eigenvalue
 from linkwork.simulation.settings import StepSettings
-from linkwork.simulation.stabilization import servo_coefficients
-from linkwork.simulation.thresholds import CHECKED_TIMES, ELEMENT_CHANGE, STABLE_PART
-
-EULER_EXPLICIT = 2.0
-"""Where semi-implicit Euler's stability ends for springs and dampers that it takes explicitly: pole times step."""
+from linkwork.simulation.stiffness import (
+    EULER_EXPLICIT,
+    RK4_IMAGINARY,
+    RK4_REAL,
+    Stiffness,
+    largest_eigenvalue,
+    springs_and_dampers,
+)
+from linkwork.simulation.thresholds import CHECKED_TIMES, STABLE_PART
 
 
 class IntegratorChoice(NamedTuple):
@@ -43,16 +45,6 @@ class IntegratorChoice(NamedTuple):
 
     integrator: SimulationIntegrator
     reason: str
-
-
-class Stiffness(NamedTuple):
-    """Springs and dampers that act on the joints, ``(nv, nv)`` each."""
-
-    implicit_springs: Array
-    """Those that semi-implicit Euler takes at the end of a step."""
-    implicit_dampers: Array
-    explicit_springs: Array
-    explicit_dampers: Array
 
 
 def chosen_integrator(robot: Model, q: Array, settings: StepSettings, time: float = 0.0) -> IntegratorChoice:
@@ -109,35 +101,6 @@ def warn_of_stiff_elements(robot: Model, q: Array, settings: StepSettings, start
                 stacklevel=outer_level(),
             )
             return
-
-
-def springs_and_dampers(robot: Model, q: Array, passive: bool, time: float) -> Stiffness:
-    """Springs and dampers at a configuration, at rest.
-
-    Args:
-        robot: The mechanism.
-        q: Configuration, ``(nq,)``.
-        passive: Whether those of joints, tendons and force elements act.
-        time: Seconds.
-    """
-    part = 1.0 if passive else 0.0
-    springs, dampers = part * np.diag(robot.stiffness), part * np.diag(robot.damping)
-    explicit_springs, explicit_dampers = (np.diag(servo_coefficients(robot, q, order)) for order in (1, 2))
-    dampers, explicit_dampers = dampers + explicit_dampers, np.zeros_like(dampers)
-    if passive and robot.tendons:
-        arms = tendon_jacobian(robot, q)
-        explicit_springs = explicit_springs + arms.T @ (np.array([t.stiffness for t in robot.tendons])[:, None] * arms)
-        dampers = dampers + arms.T @ (np.array([t.damping for t in robot.tendons])[:, None] * arms)
-    if passive and has_force_elements(robot):
-        at, rest, steps = np.tile(q, (robot.nv, 1)), np.zeros(robot.nv), ELEMENT_CHANGE * np.eye(robot.nv)
-
-        def slopes(ahead: Array, behind: Array) -> Array:
-            return -(ahead - behind).T / (2 * ELEMENT_CHANGE)
-
-        moved = (element_forces(robot, robot.integrate(at, sign * steps), rest, time=time) for sign in (1, -1))
-        pushed = (element_forces(robot, at, sign * steps, time=time) for sign in (1, -1))
-        explicit_springs, explicit_dampers = explicit_springs + slopes(*moved), slopes(*pushed)
-    return Stiffness(springs, dampers, explicit_springs, explicit_dampers)
 
 
 def _stable(

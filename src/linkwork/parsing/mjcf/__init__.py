@@ -60,11 +60,13 @@ from linkwork.parsing.mjcf.meshes import MeshAssets
 from linkwork.parsing.mjcf.mocap import mocap_names, with_mocap_bodies
 from linkwork.parsing.mjcf.motor_numbers import with_free_armatures, with_muscle_forces, with_resolved_damping_ratios
 from linkwork.parsing.mjcf.motors import MotorReader, Motors
+from linkwork.parsing.mjcf.names import refuse_repeated_names
 from linkwork.parsing.mjcf.quaternions import NeutralOrientations
 from linkwork.parsing.mjcf.sensors import SensorReader
 from linkwork.parsing.mjcf.servos import UNLIMITED
 from linkwork.parsing.mjcf.settings import YES_NO, Settings, read_settings
 from linkwork.parsing.mjcf.shapes import read_looks, read_shapes
+from linkwork.parsing.mjcf.stepping import warn_of_stepping
 from linkwork.parsing.mjcf.tendons import OF_GEOM, MjcfTendon, Places, on_frames, read_tendons, with_springs_at_rest
 from linkwork.parsing.mjcf.tree import Body, Item, Tree, fresh, read_tree
 from linkwork.parsing.mjcf.vocabulary import SECTIONS, not_understood, refuse_unknown
@@ -100,6 +102,7 @@ def _mechanism(document: MjcfDocument, given: LoadSettings, unused: Unused) -> M
     _refuse_sections(document)
     settings, defaults = read_settings(document), Defaults(document)
     tree = read_tree(document, defaults, settings)
+    refuse_repeated_names(document, tree)
     mocap = mocap_names(tree)
     meshes = MeshAssets(document, defaults, settings.exact_meshes)
     looks = read_looks(document, defaults, settings, meshes)
@@ -123,7 +126,9 @@ def _mechanism(document: MjcfDocument, given: LoadSettings, unused: Unused) -> M
         if settings.medium and given.medium != "ignore" and not body.is_static:
             builder.shapes(body_name, fluid_shapes(body, inertias[body], settings, meshes))
     if given.contacts is not False:
-        builder.contacts(ContactReader(document, defaults, settings, tree, shapes, mocap, unused).pairs())
+        carried = [body.carrier for body in tree.bodies if not body.is_static]
+        parts = {body: inertias[body].com for body in inertias if carried.count(body.carrier) > 1}
+        builder.contacts(ContactReader(document, defaults, settings, tree, shapes, mocap, parts, unused).pairs())
     sites, frames = _add_sites(builder, tree, settings, body_names)
     _add_obstacles(builder, places, tendons, body_names, frames)
     for node, tendon in on_frames(tendons, frames):
@@ -152,6 +157,7 @@ def _mechanism(document: MjcfDocument, given: LoadSettings, unused: Unused) -> M
         robot = replace(robot, medium=settings.medium)
     robot = with_spring_dampers(robot, joints)
     robot = with_muscle_forces(with_resolved_damping_ratios(with_springs_at_rest(robot, tendons), motors))
+    warn_of_stepping(document, robot, joints)
     if motors.left_out or any(actuator.refused for actuator in robot.actuators):
         return robot  # commands and activations of a keyframe are those of all actuators of the file
     commands = read_commands(document, poses, len(robot.actuators))

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.inputs import suggest
+from linkwork.model.arrays import Floats
 from linkwork.model.contacts import COMPACT, ContactPair, ContactPairs, ContactShape
 from linkwork.model.shapes import Ground, HeightField, Mesh
 from linkwork.parsing.appearance import LinkShape
@@ -62,6 +63,7 @@ class ContactReader:
         tree: Its bodies.
         shapes: The shapes of its bodies.
         mocap: The mocap bodies that bodies move with.
+        centers: Centers of mass of bodies that fixed joints make one with others, in their frames.
     """
 
     document: MjcfDocument
@@ -70,6 +72,7 @@ class ContactReader:
     tree: Tree
     shapes: Mapping[Body, tuple[LinkShape, ...]]
     mocap: Mapping[Body, str]
+    centers: Mapping[Body, Floats]
     unused: Unused = field(default_factory=Unused)
     _noted: set[Node] = field(default_factory=set)
     _missing: set[str] = field(default_factory=set)
@@ -121,8 +124,15 @@ class ContactReader:
                     floor = body.parent is None and isinstance(shape.solid, Ground)
                     plain = "ground" if floor else name if len(body.all("geom")) == 1 else f"{name}_{k + 1}"
                     own = shape.name or fresh(plain, taken)
+                    center = self.centers.get(body)
                     touching = ContactShape(
-                        own, name, shape.solid, shape.place, *surface_motion(item.node), self.mocap.get(body, "")
+                        own,
+                        name,
+                        shape.solid,
+                        shape.place,
+                        *surface_motion(item.node),
+                        self.mocap.get(body, ""),
+                        None if center is None else tuple(shape.place.inverse().act(center)),
                     )
                     geoms[own] = Geom(item.node, body, touching, said)
                 elif said.contype or said.conaffinity:

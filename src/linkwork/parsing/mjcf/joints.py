@@ -21,8 +21,7 @@ from linkwork.model.joints import Free, Joint, Prismatic, Revolute, Spherical
 from linkwork.model.placement import Placement
 from linkwork.model.rotations import axis_rotation, quaternion_of
 from linkwork.model.soft_contact import SoftConstraint
-from linkwork.model.thresholds import UNBOUNDED
-from linkwork.parsing.mjcf.settings import YES_NO_AUTO, Settings, softness_of
+from linkwork.parsing.mjcf.settings import YES_NO_AUTO, Settings, range_of, softness_of
 from linkwork.parsing.mjcf.tree import Body, Item, Tree
 from linkwork.parsing.xml import Node, located
 
@@ -137,34 +136,27 @@ def _read_joint(name: str, item: Item, body: Body, settings: Settings) -> MjcfJo
     options = _damping_and_friction(node, settings) | _effort(node, settings)
     options["rest"] = measure(node.number("springref", 0.0))
     options["soft_limit"] = _soft_limit(node)
-    bounds = node.numbers("range", 2)
-    if bounds is not None and _is_limited(node, settings):
-        lower, upper = (open_end(bound) or measure(bound) for bound in bounds)
+    bounds = range_of(node, "", settings)
+    if bounds is not None:
+        lower, upper = (bound if math.isinf(bound) else measure(bound) for bound in bounds)
         options |= {"lower": lower, "upper": upper}
     return MjcfJoint(name, node, type, here, child_at, ref, options)
 
 
 def _ball_options(node: Node, settings: Settings) -> dict[str, Any]:
-    """The largest angle of a ball joint, the greater end of its range, with damping and friction."""
+    """The largest angle of a ball joint, the end of its range, with damping and friction."""
     options = _damping_and_friction(node, settings)
-    bounds = node.numbers("range", 2)
-    if bounds is None or not _is_limited(node, settings):
+    bounds = range_of(node, "", settings)
+    if bounds is None:
         return options
-    largest = max(settings.angle(bound, node) for bound in bounds)
-    if not 0.0 < largest < math.inf:
-        raise node.error(f"range of a ball joint ends at {largest:g}, needs an angle above zero")
-    return options | {"angle": largest, "soft_limit": _soft_limit(node)}
+    if bounds[0] != 0 or not math.isfinite(bounds[1]):
+        raise node.error(f"range of a ball joint goes from {bounds[0]:g} to {bounds[1]:g}, needs 0 and an angle")
+    return options | {"angle": settings.angle(bounds[1], node), "soft_limit": _soft_limit(node)}
 
 
 def _soft_limit(node: Node) -> SoftConstraint | None:
     """Softness of limits; their margin is in radians in files in degrees, too."""
     return softness_of(node, "solreflimit", "solimplimit", margin=node.number("margin", 0.0))
-
-
-def _is_limited(node: Node, settings: Settings) -> bool:
-    """Whether the range of a joint is given and acts."""
-    limited = node.choice("limited", YES_NO_AUTO, "auto")
-    return node.numbers("range", 2) is not None and (limited == "true" or (limited == "auto" and settings.autolimits))
 
 
 def _read_free(name: str, node: Node, body: Body, settings: Settings) -> MjcfJoint:
@@ -203,17 +195,8 @@ def _damping_and_friction(node: Node, settings: Settings) -> dict[str, Any]:
 
 
 def _effort(node: Node, settings: Settings) -> dict[str, Any]:
-    limited = node.choice("actuatorfrclimited", YES_NO_AUTO, "auto")
-    bounds = node.numbers("actuatorfrcrange", 2)
-    if bounds is None or limited == "false" or (limited == "auto" and not settings.autolimits):
-        return {}
-    low, high = (open_end(bound) or bound for bound in bounds)
-    return {"effort": max(abs(low), abs(high)), "actuation": (low, high)}
-
-
-def open_end(bound: float) -> float:
-    """Infinity with the sign of a bound that stands for none, as the end of a range that is open; otherwise 0."""
-    return math.copysign(math.inf, bound) if abs(bound) >= UNBOUNDED else 0.0
+    bounds = range_of(node, "actuatorfrc", settings)
+    return {} if bounds is None else {"effort": max(map(abs, bounds)), "actuation": bounds}
 
 
 def scalar_joint(joints: Mapping[str, MjcfJoint], name: str, node: Node) -> MjcfJoint:

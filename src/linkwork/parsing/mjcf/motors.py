@@ -23,15 +23,16 @@ from linkwork.model.muscles import Muscle
 from linkwork.model.tendons import Tendon
 from linkwork.model.transmissions import JointWrench, SiteWrench, SliderCrank
 from linkwork.parsing.mjcf.document import Defaults, MjcfDocument
-from linkwork.parsing.mjcf.joints import MjcfJoint, open_end
-from linkwork.parsing.mjcf.servos import LEAST_TIME, UNLIMITED, Law, Range, read_law
-from linkwork.parsing.mjcf.settings import YES_NO_AUTO, Settings
+from linkwork.parsing.mjcf.joints import MjcfJoint
+from linkwork.parsing.mjcf.servos import LEAST_TIME, UNLIMITED, Law, read_law
+from linkwork.parsing.mjcf.settings import Range, Settings, counted_range, range_of
 from linkwork.parsing.mjcf.tendons import MjcfTendon
 from linkwork.parsing.mjcf.tree import fresh
 from linkwork.parsing.mjcf.vocabulary import ACTUATORS, not_understood, refuse_unknown
 from linkwork.parsing.xml import Node, located, warn
 
-_TRANSMISSIONS = ("joint", "jointinparent", "tendon", "site", "body", "cranksite")
+_TRANSMISSIONS = ("body", "site", "cranksite", "tendon", "jointinparent", "joint")
+"""Of several the first counts, as in MuJoCo."""
 
 
 @dataclass(frozen=True)
@@ -174,9 +175,12 @@ class MotorReader:
             for element in chain.from_iterable(inherited):
                 refuse_unknown(element)
             node = self.defaults.apply(bare, "actuator")
-            target = next((attribute for attribute in _TRANSMISSIONS if node.get(attribute) is not None), None)
-            if target is None:
+            targets = [attribute for attribute in _TRANSMISSIONS if node.get(attribute) is not None]
+            if not targets:
                 raise node.error(f"an actuator acts on one of: {', '.join(_TRANSMISSIONS)}")
+            if len(targets) > 1:
+                warn(node, f"an actuator acts on one of {', '.join(targets)}: here on the {targets[0]}, as in MuJoCo")
+            target = targets[0]
             driven.update(self._driven(node, target))
             law = read_law(inherited)
             if not self.settings.actuation or node.number("group", 0.0) in self.settings.disabled_groups:
@@ -310,7 +314,7 @@ class MotorReader:
         """
         settings = self.settings
         limits, active = _control_range(node, law, target, settings), _activation_range(node, law, target, settings)
-        forces = law.force_range or _range(node, "force", settings)
+        forces = law.force_range or range_of(node, "force", settings) or UNLIMITED
         delay = 0.0 if law.refused else law.delay_in_steps(settings.timestep)
         if delay % 1 and any(map(math.isfinite, limits)):
             law.refused = "an actuator with a range of controls and a delay between samples"
@@ -350,7 +354,8 @@ def _control_range(node: Node, law: Law, target: Range, settings: Settings) -> R
     range = law.control_range
     if law.inherited_range != 0 and law.dynamics != "integrator":
         range = _inherited_range(node, law, target)
-    return _bounded(node, "ctrl", range, law.control_limited, settings) if settings.clamp_controls else UNLIMITED
+    counts = settings.clamp_controls
+    return (counts and counted_range(node, "ctrl", range, law.control_limited, settings)) or UNLIMITED
 
 
 def _activation_range(node: Node, law: Law, target: Range, settings: Settings) -> Range:
@@ -358,7 +363,7 @@ def _activation_range(node: Node, law: Law, target: Range, settings: Settings) -
     range = law.activation_range
     if law.inherited_range != 0 and law.dynamics == "integrator":
         range = _inherited_range(node, law, target)
-    return _bounded(node, "act", range, law.activation_limited, settings)
+    return counted_range(node, "act", range, law.activation_limited, settings) or UNLIMITED
 
 
 def _inherited_range(node: Node, law: Law, target: Range) -> Range:
@@ -366,23 +371,3 @@ def _inherited_range(node: Node, law: Law, target: Range) -> Range:
         raise node.error("'inheritrange' takes the range of what the actuator drives, which has none")
     middle, half = (target[0] + target[1]) / 2, (target[1] - target[0]) / 2 * law.inherited_range
     return middle - half, middle + half
-
-
-def _range(node: Node, what: str, settings: Settings) -> Range:
-    """``forcerange``, where it counts."""
-    range = node.numbers(f"{what}range", 2)
-    limited = node.choice(f"{what}limited", YES_NO_AUTO, "auto")
-    return _bounded(node, what, None if range is None else (range[0], range[1]), limited, settings)
-
-
-def _bounded(node: Node, what: str, given: Range | None, limited: str, settings: Settings) -> Range:
-    if given is None and limited == "true":
-        raise node.error(f"{what}range is missing, which counts as 'true' says")
-    if given is None or limited == "false":
-        return UNLIMITED
-    low, high = given
-    if limited == "auto" and not (settings.autolimits and low < high):
-        return UNLIMITED
-    if not low < high:
-        raise node.error(f"{what}range goes from {low:g} to {high:g}")
-    return open_end(low) or low, open_end(high) or high

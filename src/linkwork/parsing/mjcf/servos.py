@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 
 from linkwork.model.activations import ACTIVATIONS
 from linkwork.model.motors import MOST_DELAY
-from linkwork.parsing.mjcf.settings import YES_NO, YES_NO_AUTO
+from linkwork.parsing.mjcf.settings import YES_NO, YES_NO_AUTO, Range
 from linkwork.parsing.xml import Node
 
 _PARAMETERS = range(1, 21)
@@ -42,8 +42,6 @@ _ELECTRIC = {
 """Attributes of a <dcmotor>, and how many numbers they have."""
 _ROUNDING = 1e-9
 """Steps by which a delay may miss a whole number of them."""
-
-Range = tuple[float, float]
 
 
 @dataclass
@@ -186,14 +184,20 @@ def _law_after(node: Node, law: Law, classes: Sequence[Law]) -> Law:
     if node.tag in _SHORTCUTS:
         if node.tag not in ("pid", "general"):
             law.integral, law.windup, law.inputs, law.slew = 0.0, math.inf, (), 0.0
-        if len({node.tag, law.kind, "general"}) == 3:
-            before = next((one for one in reversed(classes) if one.kind in (node.tag, "general")), Law())
+        if not _begins_with(node.tag, law):
+            before = next((one for one in reversed(classes) if _begins_with(node.tag, one)), Law())
             law = replace(law, **{name: deepcopy(getattr(before, name)) for name in _OF_KIND})
         _SHORTCUTS[node.tag](node, law)
     else:
         law.refused = f"a <{node.tag}>"
     law.kind = node.tag
     return law
+
+
+def _begins_with(kind: str, law: Law) -> bool:
+    """Whether a kind of actuator begins with the numbers of a law: one of its own kind, or of <general>, which for a
+    damper must have an affine gain; <general> begins with any."""
+    return kind in (law.kind, "general") or (law.kind == "general" and (kind != "damper" or law.gain_type == "affine"))
 
 
 def _not_modeled(law: Law) -> str:

@@ -14,9 +14,10 @@ from linkwork.model.medium import VACUUM, Medium
 from linkwork.model.placement import Placement
 from linkwork.model.rotations import axis_rotation
 from linkwork.model.soft_contact import USUAL_CONSTRAINT, SoftConstraint, SoftContact
+from linkwork.model.thresholds import UNBOUNDED
 from linkwork.parsing.mjcf.document import DEGREES, EULERSEQ, ORIENTATIONS, MjcfDocument
 from linkwork.parsing.mjcf.vocabulary import refuse_unknown
-from linkwork.parsing.xml import Node, located
+from linkwork.parsing.xml import Node, located, warn
 
 YES_NO = ("false", "true")
 YES_NO_AUTO = ("false", "true", "auto")
@@ -251,6 +252,52 @@ def _last(document: MjcfDocument, nodes: list[Node]) -> Node:
         refuse_unknown(node)
         said |= {name: node.get(name) or "" for name in node.attributes}
     return nodes[-1].inheriting(said)
+
+
+Range = tuple[float, float]
+
+
+def range_of(node: Node, what: str, settings: Settings) -> Range | None:
+    """The range of an element where it counts; infinite where an end is open.
+
+    Args:
+        node: The element.
+        what: Beginning of its attributes ``<what>range`` and ``<what>limited``.
+        settings: <compiler> and <option>.
+    """
+    numbers, limited = node.numbers(f"{what}range", 2), node.choice(f"{what}limited", YES_NO_AUTO, "auto")
+    return counted_range(node, what, None if numbers is None else (numbers[0], numbers[1]), limited, settings)
+
+
+def counted_range(node: Node, what: str, range: Range | None, limited: str, settings: Settings) -> Range | None:
+    """A range where it counts, by MuJoCo's rules: where it is said to, or where it ascends and is not said not to.
+
+    Args:
+        node: The element.
+        what: The beginning of its attributes ``<what>range`` and ``<what>limited``.
+        range: Its ends, if the element or its class says so.
+        limited: ``true``, ``false`` or ``auto``.
+        settings: <compiler> and <option>.
+    """
+    if range is None and limited == "true":
+        raise node.error(f"{what}range is missing, which counts as 'true' says")
+    if range is None or limited == "false":
+        return None
+    low, high = range
+    if limited == "true" and not low < high:
+        raise node.error(f"{what}range goes from {low:g} to {high:g}; the first must be less than the second")
+    if limited == "auto" and not settings.autolimits:
+        if low == high == 0:
+            return None
+        raise node.error(f"{what}range needs {what}limited='true' or 'false', as <compiler autolimits='false'> says")
+    if low > high:
+        warn(node, f"{what}range goes from {low:g} to {high:g}: it bounds nothing, as in MuJoCo")
+    return (open_end(low) or low, open_end(high) or high) if low < high else None
+
+
+def open_end(bound: float) -> float:
+    """Infinity with the sign of a bound that stands for none, as the end of a range that is open; otherwise 0."""
+    return math.copysign(math.inf, bound) if abs(bound) >= UNBOUNDED else 0.0
 
 
 def softness_of(node: Node, reference: str, impedance: str, **more: float) -> SoftConstraint | None:

@@ -20,9 +20,9 @@ from linkwork.model.tendons import Branch, Tendon
 from linkwork.model.transmissions import Wrap
 from linkwork.parsing.mjcf.document import Defaults, MjcfDocument
 from linkwork.parsing.mjcf.inertia import GEOMS, size_and_place
-from linkwork.parsing.mjcf.joints import MjcfJoint, open_end, scalar_joint
+from linkwork.parsing.mjcf.joints import MjcfJoint, scalar_joint
 from linkwork.parsing.mjcf.meshes import MeshAssets
-from linkwork.parsing.mjcf.settings import YES_NO_AUTO, Settings, softness_of
+from linkwork.parsing.mjcf.settings import Settings, range_of, softness_of
 from linkwork.parsing.mjcf.tree import Body, Item, Tree, fresh
 from linkwork.parsing.mjcf.vocabulary import not_understood, refuse_unknown
 from linkwork.parsing.xml import Node, located
@@ -147,8 +147,8 @@ def _read(document: MjcfDocument, node: Node, name: str, joints: Mapping[str, Mj
     options = _passive(node, settings)
     lengths = node.numbers("springlength", 1, 2) or (-1.0,)
     rest = (lengths[0], lengths[-1])
-    options["limits"] = bounds(node, "limited", "range", settings) or (-math.inf, math.inf)
-    forces = bounds(node, "actuatorfrclimited", "actuatorfrcrange", settings)
+    options["limits"] = range_of(node, "", settings) or (-math.inf, math.inf)
+    forces = range_of(node, "actuatorfrc", settings)
     options["force_limits"] = forces or (-math.inf, math.inf)
     springs = rest == (-1.0, -1.0)
     with located(node):
@@ -173,14 +173,6 @@ def _passive(node: Node, settings: Settings) -> dict[str, Any]:
     if values["stiffness"] and any(node.numbers("springyield", 1, 2) or ()):
         raise node.error("a spring of a tendon that yields ('springyield') is not supported", UnsupportedFeature)
     return values
-
-
-def bounds(node: Node, limited: str, range: str, settings: Settings) -> tuple[float, float] | None:
-    """A range, where it counts."""
-    range_of_node, counts = node.numbers(range, 2), node.choice(limited, YES_NO_AUTO, "auto")
-    if range_of_node is None or counts == "false" or (counts == "auto" and not settings.autolimits):
-        return None
-    return open_end(range_of_node[0]) or range_of_node[0], open_end(range_of_node[1]) or range_of_node[1]
 
 
 def _coefficients(document: MjcfDocument, node: Node, joints: Mapping[str, MjcfJoint]) -> dict[str, float]:

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Which of many candidates are the contact points of a pair: as many as it has slots.
 
-Each slot has a direction, and takes the candidate that is farthest out along it, less `GAPS_DIFFER` times its gap: of
-points on one face the outermost, of a tilted face those that are nearest to touching. Of candidates that differ by
-rounding the first counts, so that contact points do not change places in noise. The nearest point of the two shapes
-takes the place of a missing one, or of the one next to it, where no contact point is as near, but for rounding.
+Each slot has a direction, and takes the candidate that is farthest out along it, less `GAPS_DIFFER` times its gap, if
+that is above zero: of points on one face the outermost, of a tilted face that is apart those that are nearest to
+touching, of one that reaches in the outermost that do. Of candidates that differ by rounding the first counts, so that
+contact points do not change places in noise. The nearest point of the two shapes takes the place of a missing one, or
+of the one next to it, where no contact point is as near, but for rounding.
 
 | symbol | meaning                                                                                               |
 |--------|-------------------------------------------------------------------------------------------------------|
 | chosen_x | coordinates along two tangents, gap, and height midway between the surfaces, of each slot            |
-| chosen_s | how far out that is, less `GAPS_DIFFER` times the gap                                                |
+| chosen_s | how far out that is, less `GAPS_DIFFER` times the gap beyond zero                                    |
 | chosen_k | the number of the candidate of each slot; -1 where it has none, `NEAREST` of the nearest point       |
 
 Branches only save work: it serves all lanes at once.
@@ -20,7 +21,7 @@ Cost: 12 operations a candidate and slot.
 from __future__ import annotations
 
 from linkwork.kernels.algorithm import Shape
-from linkwork.kernels.elementary import magnitude, minimum
+from linkwork.kernels.elementary import magnitude, maximum, minimum
 from linkwork.kernels.scalar import Array, Scalar, Vector, kernel, some_below, where
 from linkwork.kernels.thresholds import EQUAL_CANDIDATES
 from linkwork.model.thresholds import UNBOUNDED
@@ -29,7 +30,7 @@ from linkwork.plans.cores import FAN
 MOST_CHOSEN = 8
 """Slots of a pair that have points."""
 GAPS_DIFFER = 100.0
-"""Number of times a difference of gaps counts against a distance of points."""
+"""Number of times a gap above zero counts against a distance of points."""
 
 CHOICE_WORK: dict[str, Shape] = {"chosen_x": (MOST_CHOSEN, 4), "chosen_s": (MOST_CHOSEN,), "chosen_k": (MOST_CHOSEN,)}
 NEAREST = UNBOUNDED
@@ -74,7 +75,7 @@ def consider(
     along = e[0] * x[0] + e[1] * x[1]
     across = e[0] * x[1] - e[1] * x[0]
     for k in range(fan):
-        score = FAN[fan - 1 + k][0] * along + FAN[fan - 1 + k][1] * across - GAPS_DIFFER * gap
+        score = FAN[fan - 1 + k][0] * along + FAN[fan - 1 + k][1] * across - GAPS_DIFFER * maximum(gap, 0.0)
         bound = w.chosen_s[k] + EQUAL_CANDIDATES * size
         if some_below(bound, score):
             farther = where(bound, score, 1.0, 0.0)

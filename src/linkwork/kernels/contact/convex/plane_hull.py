@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Contact points of a plane and a convex hull: the lowest vertex, and those that are farthest out and low.
+"""Contact points of a plane and a convex hull: the lowest vertex, and those that are farthest out of low ones and of
+those in the ground.
 
 All vertices are compared, which needs no path of edges: all states of a block go through them together.
 
@@ -11,13 +12,14 @@ from __future__ import annotations
 from linkwork.kernels.contact.convex.choice import MOST_CHOSEN, consider, finish_choice, start_choice
 from linkwork.kernels.contact.convex.pairs import write_slots
 from linkwork.kernels.contact.shapes.frames import select, size_of_box, tangents, unit_or
-from linkwork.kernels.elementary import minimum
+from linkwork.kernels.elementary import maximum, minimum
 from linkwork.kernels.scalar import Array, kernel, some_below, where
 from linkwork.kernels.spatial import column, dot, rotate_inverse, set_vector, sub
 from linkwork.model.thresholds import UNBOUNDED
 
 LOW_VERTICES = 0.02
-"""Vertices that are higher above the lowest than this part of the hull's size do not touch beside it."""
+"""Vertices outside of the ground that are higher above the lowest than this part of the hull's size do not touch beside
+it."""
 ACROSS = 0.1
 """The square of the part of an axis of the hull along the plane below which another axis serves."""
 
@@ -45,13 +47,14 @@ def plane_hull(tree: Array, w: Array, plane: int, s: int, c: int) -> None:
         depth = minimum(depth, dot(n, tree.hull_vertex[k]))
     gap = level + depth
     near = where(w.within[0], gap, 0.0, 1.0)
+    low = maximum(LOW_VERTICES * size, -gap)
     x = (0.0, 0.0, 0.0)
     if some_below(0.5 - near, 0.0):
         for k in range(first, last):
             v = tree.hull_vertex[k]
             along = dot(n, v)
-            if some_below(along - depth, LOW_VERTICES * size):
-                above = where(along - depth, LOW_VERTICES * size, level + along, UNBOUNDED)
+            if some_below(along - depth, low):
+                above = where(along - depth, low, level + along, UNBOUNDED)
                 consider(w, k - first, slots, e, (dot(p, v), dot(q, v)), above, along - 0.5 * above, size)
                 x = select(depth, along, x, v)
         finish_choice(w, slots, (dot(p, x), dot(q, x)), gap, depth - 0.5 * gap, size)
