@@ -563,6 +563,12 @@ def test_the_warning_names_the_line_and_all_that_is_wrong() -> None:
         lw.loads(text, "urdf", name="arm.urdf")
 
 
+def test_many_comments_before_what_is_no_xml_are_read_once() -> None:
+    """A search for a declaration behind them tried all ways to join 200 comments: it did not end."""
+    with pytest.raises(ModelError, match="not well-formed XML"):
+        loads("<!-- a -->\n" * 200 + "<robot name='r'><link")
+
+
 def test_lines_after_a_comment_are_counted_right() -> None:
     with pytest.warns(ModelWarning), pytest.raises(UnsupportedFeature) as caught:
         lw.loads(edited(END, "<!-- one\ntwo -- three\n-->\n<spring/>"), "urdf", name="arm.urdf")

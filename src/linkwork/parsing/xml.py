@@ -377,7 +377,7 @@ def _without_hyphens(text: bytes, complaints: list[Complaint]) -> bytes:
     return _COMMENT.sub(emptied, text)
 
 
-_DECLARATION = re.compile(rb"(\s*(?:<!--.*?-->\s*)*)(<\?xml\b[^>]*\?>)", re.DOTALL)
+_DECLARATION = re.compile(rb"(\s*+(?:(?><!--.*?-->)\s*+)*+)(<\?xml\b[^>]*\?>)", re.DOTALL)
 
 
 def _without_declaration(text: bytes, complaints: list[Complaint]) -> bytes:
