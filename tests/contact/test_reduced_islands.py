@@ -21,7 +21,7 @@ from linkwork.kernels.contact.reduced.problem import ACTIVE, CONES, ROWS
 from tests.contact.test_reduced_pattern import problem
 
 SETS = ("cone_row", "cone_dim", "cone_kind", "cone_box", "lower", "upper")
-SCALES = ("cone_D", "cone_sigma", "cone_mu", "cone_unit", "cone_saxce", "removal")
+SCALES = ("cone_D", "cone_sigma", "cone_mu", "cone_unit", "cone_saxce", "removal", "yields")
 
 
 @pytest.mark.parametrize("seed", range(10))

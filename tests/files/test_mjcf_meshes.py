@@ -186,5 +186,8 @@ def test_from_mujoco_keeps_contacts_of_meshes(tmp_path: Path) -> None:
     q = direct.neutral()
     q[2] = -0.4
     steps = [lw.Stepper(robot, dt=1e-3)(q, np.zeros(6)) for robot in (direct, compiled)]
-    np.testing.assert_allclose(steps[0].v, steps[1].v, atol=1e-6)  # a compiled model has vertices of 32 bits
+    gaps = [np.sort(lw.contact.ContactGeometry(robot)(q).gaps) for robot in (direct, compiled)]
+    np.testing.assert_allclose(*gaps, atol=1e-6)  # a compiled model has vertices of 32 bits
+    # the compliance of contacts that overlap is a part of the scale of the pair, which differs between both
+    np.testing.assert_allclose(steps[0].v, steps[1].v, atol=1e-3)
     assert abs(steps[0].v[2] + 9.81e-3) > 0.1  # it stands in the ground, and is pushed out

@@ -394,13 +394,13 @@ def test_sensors_that_are_not_computed_are_kept_with_their_reasons() -> None:
     <sensor><rangefinder name="laser" camera="c"/><gyro name="lost" site="nowhere"/><user name="own" dim="2"/>
     <jointpos joint="j"/><jointpos joint="j" name="jointpos"/><mystery/>
     <gyro name="late" site="s" delay=".1" nsample="2"/>
-    <jointpos name="no joint" joint="k"/><gyro name="lost" site="s"/></sensor></mujoco>"""
+    <jointpos name="no joint" joint="k"/><gyro name="turn" site="s"/></sensor></mujoco>"""
     robot = lw.loads(text)
     found = {sensor.name: sensor.refused for sensor in robot.sensors}
     assert found["laser"] == "images of cameras are not computed" and found["lost"] == "there is no site 'nowhere'"
     assert found["late"] == "delayed values are not kept" and "joint 'k'" in found["no joint"]
     assert found["mystery"] == "a <mystery> is not understood" and found["own"]
-    assert lw.sensors.Sensors(robot).names == ("jointpos_1", "jointpos", "lost_1")
+    assert lw.sensors.Sensors(robot).names == ("jointpos_1", "jointpos", "turn")
     with pytest.raises(lw.errors.LinkworkError, match=r"sensor 'laser' \(rangefinder\) of .* is not computed: images"):
         lw.sensors.Sensors(robot, ["laser"])
     with pytest.raises(lw.errors.InputError, match="has no sensor 'jointpoz'"):

@@ -304,14 +304,14 @@ def test_what_is_wrong_with_a_tendon_is_said(case: str) -> None:
 
 # Files ------------------------------------------------------------------------------------------------------------
 
-WRAPPED = '<tendon><spatial name="t"{0}><site site="w0"/><geom geom="g"/><site site="a0"/></spatial></tendon>'
+WRAPPED = '<tendon><spatial name="t"{0}><site site="w0"/><geom geom="pole"/><site site="a0"/></spatial></tendon>'
 BODY = """<worldbody><site name="w0"/><geom name="g" size=".1"/><body name="a"><joint name="j"/><geom size=".1"/>
 <site name="a0" pos="1 0 0"/></body></worldbody>"""
 
 
 def test_an_equality_of_a_tendon_that_wraps_is_refused() -> None:
-    path = '<site site="w0"/><geom geom="g"/><site site="a0"/>'
-    around = BODY.replace("<worldbody>", '<worldbody><geom name="g" size=".01"/>')
+    path = '<site site="w0"/><geom geom="pole"/><site site="a0"/>'
+    around = BODY.replace("<worldbody>", '<worldbody><geom name="pole" size=".01"/>')
     words = f'<mujoco>{around}<tendon><spatial name="t">{path}</spatial></tendon></mujoco>'
     assert lw.loads(words, "mjcf").tendon("t").has_wraps
     with pytest.raises(lw.errors.UnsupportedFeature, match="wraps around a geom"):
