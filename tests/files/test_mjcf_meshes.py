@@ -185,9 +185,9 @@ def test_from_mujoco_keeps_contacts_of_meshes(tmp_path: Path) -> None:
     assert len(direct.contacts) == len(compiled.contacts) == 1
     q = direct.neutral()
     q[2] = -0.4
-    steps = [lw.Stepper(robot, dt=1e-3)(q, np.zeros(6)) for robot in (direct, compiled)]
+    # soft: of hard ones that overlap, the compliance is a part of a scale, which depends on the origin of the mesh
+    steps = [lw.Stepper(robot, dt=1e-3, contact="soft")(q, np.zeros(6)) for robot in (direct, compiled)]
     gaps = [np.sort(lw.contact.ContactGeometry(robot)(q).gaps) for robot in (direct, compiled)]
     np.testing.assert_allclose(*gaps, atol=1e-6)  # a compiled model has vertices of 32 bits
-    # the compliance of contacts that overlap is a part of the scale of the pair, which differs between both
-    np.testing.assert_allclose(steps[0].v, steps[1].v, atol=1e-3)
+    np.testing.assert_allclose(steps[0].v, steps[1].v, atol=1e-6)
     assert abs(steps[0].v[2] + 9.81e-3) > 0.1  # it stands in the ground, and is pushed out
